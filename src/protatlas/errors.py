@@ -4,6 +4,7 @@ An error takes values and builds its own sentence: what was wrong, what was expe
 values that travel beside `code` and `message` in the answer of a tool.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 Field = str | int | float | bool | None
@@ -42,6 +43,19 @@ class InvalidInput(ProtatlasError, ValueError):
 
     def __init__(self, argument: str, found: str, expected: str, **fields: Field) -> None:
         super().__init__(f"`{argument}`: {found}. Expected {expected}.", argument=argument, **fields)
+
+
+class InvalidArguments(InvalidInput):
+    """Several arguments of one call are wrong: a sentence for each, and the fields of the first."""
+
+    MOST = 6
+    """Problems that are written out; more would bury the first ones."""
+
+    def __init__(self, problems: Sequence[InvalidInput]) -> None:
+        left = len(problems) - self.MOST
+        sentences = [problem.message for problem in problems[: self.MOST]]
+        more = [f"And {left} more."] if left > 0 else []
+        ProtatlasError.__init__(self, " ".join(sentences + more), **problems[0].fields)
 
 
 class HighlightMismatch(ProtatlasError, ValueError):
