@@ -18,19 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from protatlas.errors import InvalidInput
-from protatlas.headers import ACCESSION_PATTERNS, Header, identify_accession, parse_header
-
-__all__ = [
-    "ACCESSION_PATTERNS",
-    "Entry",
-    "Header",
-    "IngestReport",
-    "Skipped",
-    "clean_sequence",
-    "identify_accession",
-    "parse_header",
-    "read_fasta",
-]
+from protatlas.headers import identify_accession
 
 THREE_LETTER_CODES = (
     {"ALA": "A", "ARG": "R", "ASN": "N", "ASP": "D", "CYS": "C", "GLN": "Q", "GLU": "E", "GLY": "G", "HIS": "H"}
