@@ -89,8 +89,8 @@ class Activation(Record):
 class Feature(Record):
     """One feature of a sparse autoencoder, as its reference proteins and their annotations describe it.
 
-    `frequency` counts reference proteins in which it is active, `idf` is log10(reference proteins / (1 + frequency)), `max_activation`
-    the raw maximum over the reference proteins. `f1` is measured on proteins that did not choose the label.
+    `frequency` counts reference proteins in which it is active, `idf` is log10(reference proteins / (1 + frequency)),
+    `max_activation` the raw maximum over them. `f1` is measured on proteins that did not choose the label.
     `decoder_nearest_neighbors` holds feature indices, closest first. All texts are computed from statistics.
     """
 
@@ -126,6 +126,32 @@ class FeatureValue(Record):
     feature_index: int
     value: float
     regions: tuple[Region, ...] = ()
+
+
+class PfamCount(Record):
+    """A Pfam family and the number of cluster members that carry it."""
+
+    accession: str
+    name: str
+    members: int
+
+
+class Cluster(Record):
+    """A cluster of proteins with the same features, as its representative carries it.
+
+    `pct_characterized` is the share of members with a Pfam domain, 0 to 100, and `mean_domain_coverage` the mean share
+    of residues inside their domains, 0 to 1; both are null when the atlas was built without domains.
+    `lowest_common_ancestor` is over the members whose lineage is known; `members_without_lineage` counts the others.
+    """
+
+    representative: str
+    size: int
+    pct_characterized: float | None
+    mean_domain_coverage: float | None
+    top_pfam_domains: tuple[PfamCount, ...]
+    lowest_common_ancestor: Taxon | None
+    top_phyla: dict[str, int]
+    members_without_lineage: int
 
 
 class StoredStructure(Record):

@@ -1,0 +1,139 @@
+"""Composition: an atlas, the engines that understand it, and the parts that answer questions about it."""
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from protatlas.atlas.encoding import unit_vector
+from protatlas.atlas.reader import Atlas
+from protatlas.atlas.store import Float1D, SparseVector
+from protatlas.blast.search import LocalSearch
+from protatlas.engines.encoders import Encoder, open_encoder
+from protatlas.engines.features import Activations, FeatureSet, Profile, open_features
+from protatlas.errors import DependencyUnavailable
+from protatlas.structures.render import Renderer
+
+RETRY_AFTER_S = 15.0
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the engines say of a sequence: unit embedding, residue activations and normalised profile."""
+
+    embedding: Float1D
+    activations: Activations
+    profile: Profile
+
+    @property
+    def vector(self) -> SparseVector:
+        """Profile at unit length."""
+        return unit_vector(self.profile.indices, self.profile.values)
+
+
+class App:
+    """Everything that a tool may ask. It may exist before its atlas does: `atlas` then says how far the build is."""
+
+    def __init__(self, *, pack: Path | None = None) -> None:
+        self._pack = pack
+        self._atlas: Atlas | None = None
+        self._waiting_for = "to be opened"
+        self._lock = threading.Lock()
+
+    def open(self, path: Path) -> None:
+        """Open the atlas at a path; from then on the tools answer.
+
+        Raises
+        ------
+        AtlasDamaged
+            If it is not an atlas that this protatlas reads.
+        """
+        self._atlas = Atlas.open(path)
+
+    def close(self) -> None:
+        """Let go of the atlas and of the renderer's process."""
+        if self._atlas:
+            self._atlas.close()
+        self.renderer.close()
+
+    def wait_for(self, what: str) -> None:
+        """Say what callers are told while there is no atlas: `to be opened`, `to be built (encode: 40 %)`."""
+        self._waiting_for = what
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the atlas is open."""
+        return self._atlas is not None
+
+    @property
+    def atlas(self) -> Atlas:
+        """The open atlas.
+
+        Raises
+        ------
+        DependencyUnavailable
+            While it is being built; with the seconds after which to ask again.
+        """
+        if self._atlas is None:
+            raise AtlasNotReady(self._waiting_for)
+        return self._atlas
+
+    @cached_property
+    def model_ids(self) -> tuple[str, str]:
+        """Ids of the encoder and of the sparse autoencoder of the model pack."""
+        return self.encoder.id, self.features.sae.id
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """Encoder of the model pack."""
+        return open_encoder(self._pack)
+
+    @cached_property
+    def features(self) -> FeatureSet:
+        """Features of the model pack."""
+        return open_features(self._pack)
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        """Draws structures."""
+        return Renderer()
+
+    @cached_property
+    def blast(self) -> LocalSearch:
+        """Searches the sequences of the atlas."""
+        return LocalSearch(self.atlas.sequences())
+
+    def analyse(self, sequence: str) -> Analysis:
+        """Embedding and features of a sequence, by the models that the atlas was built with.
+
+        Raises
+        ------
+        DependencyUnavailable
+            If the atlas was built with other models; the message names both.
+        """
+        with self._lock:
+            self._check_models()
+        encoding = self.encoder.encode(sequence)
+        activations = self.features.sae.activate(encoding.residues)
+        return Analysis(encoding.embedding, activations, self.features.profile(activations))
+
+    def _check_models(self) -> None:
+        manifest = self.atlas.manifest
+        if manifest.features != self.features.sae.id or manifest.encoder != self.encoder.id:
+            raise DependencyUnavailable(
+                f"The model of the atlas {self.atlas.name} ({manifest.encoder}, width {manifest.embedding_width}, "
+                f"features {manifest.features})",
+                f"This server runs {self.encoder.id}, width {self.encoder.embedding_width}, features "
+                f"{self.features.sae.id}. Build the atlas again, or serve it with the models that built it.",
+            )
+
+
+class AtlasNotReady(DependencyUnavailable):
+    """The atlas is still being opened or built."""
+
+    retryable = True
+
+    def __init__(self, waiting_for: str) -> None:
+        super().__init__(
+            "The atlas", f"It has {waiting_for}. Ask again in {RETRY_AFTER_S:g} s.", retry_after_s=RETRY_AFTER_S
+        )

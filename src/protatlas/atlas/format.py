@@ -1,0 +1,98 @@
+"""Layout of an atlas on disk: file names, manifest and the checks that opening does.
+
+`NAME.atlas/` holds `manifest.json`, `store/` (Qdrant Edge shard), `tables/*.parquet`, `sequences.fasta`,
+`structures.zip` where structures were given, and `report.json` of the ingest.
+"""
+
+import hashlib
+import json
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from protatlas.errors import AtlasDamaged
+from protatlas.records import Record
+
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+STORE = "store"
+TABLES = "tables"
+SEQUENCES = "sequences.fasta"
+STRUCTURES = "structures.zip"
+REPORT = "report.json"
+
+
+class Source(Record):
+    """A file that an atlas was built from: its name, SHA-256 and, where the builder was told, licence and citation."""
+
+    name: str
+    role: str
+    sha256: str
+    licence: str | None = None
+    attribution: str | None = None
+
+
+class Manifest(Record):
+    """What an atlas is: format, origin, models and counts."""
+
+    format_version: int
+    protatlas_version: str
+    name: str
+    built: datetime
+    proteins: int
+    clusters: int
+    residues: int
+    with_domains: int | None
+    with_lineage: int
+    structures: int
+    encoder: str
+    features: str
+    embedding_width: int
+    feature_count: int
+    sources: tuple[Source, ...]
+
+    @property
+    def version(self) -> str:
+        """Version of this atlas: the date and time of its build, UTC."""
+        return self.built.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def sha256_of(path: Path) -> str:
+    """Lowercase hex SHA-256 of a file, read in blocks."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_manifest(atlas: Path, manifest: Manifest) -> None:
+    """Write the manifest; a directory without one is not an atlas, so this comes last."""
+    (atlas / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def read_manifest(atlas: Path) -> Manifest:
+    """Manifest of the atlas at a path.
+
+    Raises
+    ------
+    AtlasDamaged
+        If there is no manifest, it cannot be read, or its format is newer than this protatlas.
+    """
+    path = atlas / MANIFEST
+    if not path.is_file():
+        raise AtlasDamaged(str(atlas), f"it has no {MANIFEST}", "Build it with `protatlas build FASTA -o PATH`.")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        version = found["format_version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise AtlasDamaged(str(atlas), f"{MANIFEST} is not a manifest", "Build the atlas again.") from error
+    if version != FORMAT_VERSION:
+        raise AtlasDamaged(
+            str(atlas),
+            f"its format is {version!r} and this protatlas reads {FORMAT_VERSION}",
+            "Install the protatlas that built it, or build it again.",
+        )
+    try:
+        return Manifest.model_validate(found)
+    except ValidationError as error:
+        fields = ", ".join(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
+        raise AtlasDamaged(str(atlas), f"{MANIFEST} has bad fields: {fields}", "Build the atlas again.") from error

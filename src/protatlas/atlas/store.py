@@ -1,0 +1,350 @@
+"""The seam to the vector store: points with two vectors and a payload, found by key, condition or nearness.
+
+The payload fields that can be asked for are in `FIELDS`; truth values are the keywords "true" and "false" (Qdrant Edge
+0.9 never matches a boolean). Conditions are a small neutral tree, so that the query
+language above and the store below do not know each other.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import qdrant_edge as qe
+
+from protatlas.errors import AtlasDamaged
+from protatlas.records import point_id
+
+Float1D = npt.NDArray[np.float32]
+Int1D = npt.NDArray[np.int32]
+Value = str | int
+
+EMBEDDING = "embedding"
+FEATURES = "features"
+CANDIDATES = 256
+CANDIDATES_MAXIMUM = 8_192
+
+FIELDS: dict[str, Literal["keyword", "text", "integer", "float"]] = {
+    "identifier": "keyword",
+    "accession": "keyword",
+    "entry_name": "keyword",
+    "gene": "keyword",
+    "word": "keyword",
+    "domain": "keyword",
+    "go": "keyword",
+    "cluster": "keyword",
+    "taxon": "integer",
+    "organism_id": "integer",
+    "length": "integer",
+    "position": "integer",
+    "reviewed": "keyword",
+    "representative": "keyword",
+    "pct_characterized": "float",
+    "title": "text",
+    "text": "text",
+    "protein_name": "text",
+    "organism": "text",
+    "lineage": "text",
+}
+
+
+@dataclass(frozen=True)
+class Is:
+    """The field has this value."""
+
+    field: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class StartsWith:
+    """A keyword of the field starts with this text."""
+
+    field: str
+    prefix: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """The text field holds all these words, in any order; as a phrase, one after the other."""
+
+    field: str
+    text: str
+    phrase: bool = False
+
+
+@dataclass(frozen=True)
+class Between:
+    """The number is within bounds, both included; null is unbounded."""
+
+    field: str
+    lowest: float | None
+    highest: float | None
+
+
+@dataclass(frozen=True)
+class Every:
+    """All parts hold; with no part, always."""
+
+    parts: tuple["Condition", ...] = ()
+
+
+@dataclass(frozen=True)
+class Either:
+    """At least one part holds."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    """The part does not hold."""
+
+    part: "Condition"
+
+
+Condition = Is | StartsWith | Words | Between | Every | Either | Not
+
+
+@dataclass(frozen=True)
+class SparseVector:
+    """Sparse vector of unit length: ascending int32 indices and float32 values of the same length."""
+
+    indices: Int1D
+    values: Float1D
+
+
+@dataclass(frozen=True)
+class Point:
+    """A protein as it is stored; representatives carry vectors, other members do not."""
+
+    key: str
+    payload: dict[str, Any]
+    embedding: Float1D | None = None
+    features: SparseVector | None = None
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A point near the query: key, similarity (0 to 1, higher is closer), its payload and its feature vector."""
+
+    key: str
+    similarity: float
+    payload: dict[str, Any]
+    features: SparseVector
+
+
+class Store(Protocol):
+    """What an atlas asks of its store."""
+
+    def retrieve(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Payloads of the keys that are there."""
+
+    def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[dict[str, Any]], int]:
+        """Payloads that satisfy a condition, by BM25 of `ranking` or in input order, and their total number."""
+
+    def nearest(
+        self,
+        embedding: Float1D,
+        features: SparseVector,
+        *,
+        weights: tuple[float, float],
+        condition: Condition,
+        limit: int,
+    ) -> list[Neighbour]:
+        """Points by falling weighted sum of the two cosines."""
+
+    def close(self) -> None:
+        """Let go of the files or the connection."""
+
+
+class EdgeStore:
+    """A Qdrant Edge shard in this process."""
+
+    def __init__(self, shard: qe.EdgeShard) -> None:
+        self._shard = shard
+
+    @classmethod
+    def create(cls, path: Path, *, embedding_width: int) -> "EdgeStore":
+        """Empty store at a path that does not exist yet, for unit vectors of that width."""
+        path.mkdir(parents=True)
+        flat = qe.HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=10)
+        vectors = {EMBEDDING: qe.EdgeVectorParams(embedding_width, qe.Distance.Dot, hnsw_config=flat)}
+        sparse = {FEATURES: qe.EdgeSparseVectorParams()}
+        return cls(qe.EdgeShard.create(str(path), qe.EdgeConfig(vectors, sparse, wal_enabled=False)))
+
+    @classmethod
+    def load(cls, path: Path) -> "EdgeStore":
+        """Store that was written at a path.
+
+        Raises
+        ------
+        AtlasDamaged
+            If the files are missing or not those of a shard.
+        """
+        try:
+            return cls(qe.EdgeShard.load(str(path)))
+        except Exception as error:  # qdrant-edge 0.9 raises plain Exception for all that fails
+            raise AtlasDamaged(
+                str(path.parent), f"its store cannot be read ({error})", "Build the atlas again."
+            ) from error
+
+    def add(self, points: Iterable[Point]) -> None:
+        """Add points, replacing those of the same key."""
+        self._shard.update(qe.UpdateOperation.upsert_points([_edge_point(point) for point in points]))
+
+    def finish(self) -> None:
+        """Build the indexes of all fields and write everything to disk."""
+        for name, kind in FIELDS.items():
+            self._shard.update(qe.UpdateOperation.create_field_index(name, _index(kind)))
+        self._shard.optimize()
+        self._shard.flush()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._shard.close()
+
+    def retrieve(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Payloads of the keys that are there."""
+        records = self._shard.retrieve([point_id(key) for key in keys], with_payload=True, with_vector=False)
+        return {_key(record): record.payload or {} for record in records}
+
+    def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[dict[str, Any]], int]:
+        """Payloads that satisfy a condition, by BM25 of `ranking` or in input order, and their total number."""
+        where = _filter(condition)
+        total = self._shard.count(qe.CountRequest(filter=where))
+        if total == 0 or limit == 0:
+            return [], total
+        order = qe.TextQuery("title", ranking) if ranking else qe.OrderBy("position")
+        query = qe.QueryRequest(limit=limit, query=order, filter=where, with_payload=True)
+        found = [point.payload or {} for point in self._shard.query(query)]
+        if ranking and len(found) < min(limit, total):
+            found += self._unranked(where, found, limit - len(found))
+        return found, total
+
+    def _unranked(self, where: qe.Filter, ranked: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+        """Payloads that match but share no word with the ranking text, in input order."""
+        seen = {payload["key"] for payload in ranked}
+        query = qe.QueryRequest(limit=limit + len(seen), query=qe.OrderBy("position"), filter=where, with_payload=True)
+        rest = [point.payload or {} for point in self._shard.query(query)]
+        return [payload for payload in rest if payload["key"] not in seen][:limit]
+
+    def nearest(
+        self,
+        embedding: Float1D,
+        features: SparseVector,
+        *,
+        weights: tuple[float, float],
+        condition: Condition,
+        limit: int,
+    ) -> list[Neighbour]:
+        """Points by falling weighted sum of the two cosines, exact up to `CANDIDATES_MAXIMUM` candidates of each.
+
+        The lists of each vector grow until no point outside them can reach the result (Fagin's threshold rule).
+        """
+        size = max(CANDIDATES, limit)
+        while True:
+            lists = [
+                self._list(qe.Query.Nearest(embedding.tolist(), using=EMBEDDING), condition, size),
+                self._list(_edge_query(features), condition, size),
+            ]
+            ranked = _fuse(lists, embedding, features, weights)[:limit]
+            unseen = sum(
+                weight * (found[-1].score if len(found) == size else 0.0)
+                for weight, found in zip(weights, lists, strict=True)
+            )
+            exhausted = len(lists[0]) < size or size >= CANDIDATES_MAXIMUM
+            if exhausted or (len(ranked) == limit and ranked[-1].similarity >= unseen):
+                return ranked
+            size *= 4
+
+    def _list(self, query: qe.Query, condition: Condition, size: int) -> list[qe.ScoredPoint]:
+        """Points nearest by one vector, with payload and both vectors."""
+        request = qe.QueryRequest(
+            limit=size,
+            query=query,
+            filter=_filter(condition),
+            with_vector=[EMBEDDING, FEATURES],
+            with_payload=["key", "record", "cluster_record"],
+        )
+        return self._shard.query(request)
+
+
+def _fuse(
+    lists: list[list[qe.ScoredPoint]], embedding: Float1D, features: SparseVector, weights: tuple[float, float]
+) -> list[Neighbour]:
+    """All points of the lists by falling similarity, ties by key; similarity clipped to 0 to 1."""
+    points = {point.id: point for found in lists for point in found}
+    dense = dict(zip(features.indices.tolist(), features.values.tolist(), strict=True))
+    neighbours = []
+    for point in points.values():
+        own, stored = _vectors(point)
+        shared = sum(dense.get(index, 0.0) * value for index, value in zip(own.indices, own.values, strict=True))
+        near = float(np.dot(embedding, np.asarray(stored, np.float32)))
+        similarity = min(1.0, max(0.0, weights[0] * near + weights[1] * shared))
+        vector = SparseVector(np.asarray(own.indices, np.int32), np.asarray(own.values, np.float32))
+        neighbours.append(Neighbour(_key(point), similarity, point.payload or {}, vector))
+    return sorted(neighbours, key=lambda neighbour: (-neighbour.similarity, neighbour.key))
+
+
+def _key(point: qe.Record | qe.ScoredPoint) -> str:
+    """Key of a stored point; its id is a UUID, as `_edge_point` wrote it."""
+    return cast("UUID", point.id).hex
+
+
+def _vectors(point: qe.ScoredPoint) -> tuple[qe.SparseVector, list[float]]:
+    """Feature vector and embedding of a point that was asked for with both."""
+    named = cast("dict[str, Any]", point.vector)
+    return named[FEATURES], named[EMBEDDING]
+
+
+def _edge_point(point: Point) -> qe.Point:
+    vectors: dict[str, Any] = {}
+    if point.embedding is not None and point.features is not None:
+        vectors = {
+            EMBEDDING: point.embedding.tolist(),
+            FEATURES: qe.SparseVector(point.features.indices.tolist(), point.features.values.tolist()),
+        }
+    return qe.Point(point_id(point.key), vectors, {"key": point.key, **point.payload})
+
+
+def _edge_query(features: SparseVector) -> qe.Query:
+    return qe.Query.Nearest(qe.SparseVector(features.indices.tolist(), features.values.tolist()), using=FEATURES)
+
+
+def _index(kind: str) -> Any:
+    """Index parameters of Qdrant Edge for a kind of field."""
+    match kind:
+        case "keyword":
+            return qe.KeywordIndexParams(prefix=True)
+        case "text":
+            return qe.TextIndexParams(
+                tokenizer=qe.TokenizerType.Word, lowercase=True, ascii_folding=True, phrase_matching=True, scoring=True
+            )
+        case "integer":
+            return qe.PayloadSchemaType.Integer
+        case _:
+            return qe.PayloadSchemaType.Float
+
+
+def _filter(condition: Condition) -> qe.Filter:
+    """Filter of Qdrant Edge for a condition."""
+    match condition:
+        case Every(parts):
+            return qe.Filter(must=[_filter(part) for part in parts])
+        case Either(parts):
+            return qe.Filter(should=[_filter(part) for part in parts])
+        case Not(part):
+            return qe.Filter(must_not=[_filter(part)])
+        case Between(field, lowest, highest):
+            return qe.Filter(must=[qe.FieldCondition(field, range=qe.RangeFloat(gte=lowest, lte=highest))])
+        case Is(field, value):
+            return qe.Filter(must=[qe.FieldCondition(field, match=qe.MatchValue(value))])
+        case StartsWith(field, prefix):
+            return qe.Filter(must=[qe.FieldCondition(field, match=qe.MatchPrefix(prefix))])
+        case Words(field, text, phrase):
+            words = qe.MatchPhrase(text) if phrase else qe.MatchText(text)
+            return qe.Filter(must=[qe.FieldCondition(field, match=words)])

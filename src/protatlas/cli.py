@@ -1,0 +1,303 @@
+"""The `protatlas` command: serve, build, inspect, search, tools.
+
+Results go to stdout, as tables or with `--json` as JSON; progress, log and errors to stderr. Exit codes: 0 done, 1
+failed, 2 bad input, 3 not found.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from protatlas import __version__, logs
+from protatlas.app import App
+from protatlas.atlas.builder import BuildPlan, build_atlas
+from protatlas.atlas.format import REPORT, Manifest
+from protatlas.atlas.ingest import Report
+from protatlas.errors import InvalidInput, NotFound, ProtatlasError
+from protatlas.opening import build_progress, open_in_background, open_now
+from protatlas.server import Page, build_server, http_app, serve_http, serve_stdio
+from protatlas.settings import SETTINGS
+from protatlas.tools import TOOLS
+from protatlas.tools.calls import Metrics
+from protatlas.tools.proteins import SearchArguments, search_uniprot
+from protatlas.tools.registry import Answer, describe
+from protatlas.tools.similarity import SimilarArguments, search_similar_protein_clusters
+from protatlas.tools.structures import PAGE_ALIASES, PAGE_URI, viewer_html
+
+OUT = Console()
+ERR = Console(stderr=True)
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_NOT_FOUND = 1, 2, 3
+
+cli = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _option(flag: str, **more: Any) -> Any:
+    """Option of the settings table."""
+    setting = SETTINGS[flag]
+    return typer.Option(f"--{flag}", envvar=setting.variable, help=setting.help, **more)
+
+
+AtlasOption = Annotated[Path | None, _option("atlas")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class LogLevel(StrEnum):
+    """Levels of the log."""
+
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+
+@contextmanager
+def _errors(as_json: bool = False) -> Iterator[None]:
+    """Turn an error into its sentence on stderr, or its object on stdout, and an exit code."""
+    try:
+        yield
+    except ProtatlasError as error:
+        if as_json:
+            _print_json(error.answer())
+        ERR.print(f"Error: {error.message}", style="red", markup=False, highlight=False)
+        code = EXIT_NOT_FOUND if isinstance(error, NotFound) else EXIT_FAILED
+        raise typer.Exit(EXIT_BAD_INPUT if error.code == InvalidInput.code else code) from error
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        OUT.print(f"protatlas {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@cli.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A protein atlas that you run yourself: an MCP server and the engine behind it."""
+
+
+@cli.command()
+def serve(
+    atlas: AtlasOption = None,
+    stdio: Annotated[bool, typer.Option("--stdio", help="Serve one client over stdin and stdout.")] = False,
+    host: Annotated[str, _option("host")] = SETTINGS["host"].default,
+    port: Annotated[int, _option("port", min=0, max=65_535)] = int(SETTINGS["port"].default),
+    allow_host: Annotated[list[str] | None, _option("allow-host")] = None,
+    allow_origin: Annotated[list[str] | None, _option("allow-origin")] = None,
+    log_level: Annotated[LogLevel, _option("log-level")] = LogLevel.INFO,
+) -> None:
+    """Serve an atlas over MCP: Streamable HTTP at /mcp, or stdio.
+
+    The starter atlas is built at the first start, once; the server answers meanwhile and says how far it is.
+    """
+    logs.configure(log_level.value)
+    app, metrics = App(), Metrics()
+    with _errors():
+        if atlas:
+            app.open(atlas)
+        else:
+            open_in_background(app, ERR)
+    server = build_server(app, TOOLS, [_viewer_page()], metrics=metrics)
+    if stdio:
+        serve_stdio(server)
+    else:
+        web = http_app(
+            server,
+            host=host,
+            ready=lambda: app.is_ready,
+            metrics=metrics,
+            allowed_hosts=allow_host or [],
+            allowed_origins=allow_origin or [],
+        )
+        ERR.print(f"Serving MCP at http://{host}:{port}/mcp (Ctrl+C stops it)", highlight=False)
+        serve_http(web, host=host, port=port)
+    app.close()
+
+
+def _viewer_page() -> Page:
+    return Page(
+        uri=PAGE_URI,
+        title="Structure viewer",
+        description="Draws the coordinates of a ui_show_protein_structure result.",
+        html=viewer_html(),
+        aliases=PAGE_ALIASES,
+    )
+
+
+@cli.command()
+def build(
+    fasta: Annotated[list[Path], typer.Argument(help="FASTA files, plain or compressed.", exists=True, dir_okay=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Atlas directory to make, such as my.atlas.")],
+    name: Annotated[str | None, typer.Option(help="Name of the atlas; by default that of the directory.")] = None,
+    pfam: Annotated[Path | None, typer.Option(help="Pfam HMM file to find domains with.", exists=True)] = None,
+    domains: Annotated[Path | None, typer.Option(help="Table of known domains.", exists=True)] = None,
+    go: Annotated[Path | None, typer.Option(help="Table of GO terms.", exists=True)] = None,
+    lineages: Annotated[Path | None, typer.Option(help="Table of lineages by organism.", exists=True)] = None,
+    structures: Annotated[Path | None, typer.Option(help="Archive of coordinates.", exists=True)] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an atlas at the output.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Build an atlas from FASTA files. A build that was stopped goes on where it was."""
+    plan = BuildPlan(
+        fasta=tuple(fasta),
+        output=output,
+        name=name or output.stem,
+        domains=domains,
+        pfam=pfam,
+        go=go,
+        lineages=lineages,
+        structures=structures,
+        overwrite=overwrite,
+    )
+    app = App()
+    with _errors(as_json), build_progress(ERR) as progress:
+        manifest, report = build_atlas(plan, encoder=app.encoder, features=app.features, progress=progress)
+    if as_json:
+        _print_json({"manifest": manifest.model_dump(mode="json"), "report": report.model_dump(mode="json")})
+    else:
+        _print_report(report)
+        _print_manifest(output, manifest)
+
+
+def _print_report(report: Report) -> None:
+    counts = (
+        f"{report.proteins} proteins, {report.exact_duplicates} exact duplicates, {report.merged_sequences} merged, "
+        f"{len(report.conflicts)} identifier conflicts, {len(report.skipped)} skipped"
+    )
+    ERR.print(f"{report.records_read} records read: {counts}", highlight=False)
+    for skip in report.skipped[:20]:
+        ERR.print(f"  {skip.file} line {skip.line} {skip.identifier}: {skip.reason}", markup=False, highlight=False)
+    if len(report.skipped) > 20:
+        ERR.print(f"  and {len(report.skipped) - 20} more, in {REPORT} of the atlas", highlight=False)
+
+
+@cli.command()
+def inspect(atlas: AtlasOption = None, as_json: JsonOption = False) -> None:
+    """Show what is in an atlas: counts, models, sources and licences."""
+    app = App()
+    with _errors(as_json):
+        open_now(app, atlas, ERR)
+    if as_json:
+        _print_json(app.atlas.manifest.model_dump(mode="json"))
+    else:
+        _print_manifest(app.atlas.path, app.atlas.manifest)
+    app.close()
+
+
+def _print_manifest(path: Path, manifest: Manifest) -> None:
+    table = _table(f"{manifest.name} ({path})", "what", "value")
+    counts = manifest.model_dump(
+        include={"proteins", "clusters", "residues", "with_domains", "with_lineage", "structures"}
+    )
+    for what, value in counts.items():
+        table.add_row(what.replace("_", " "), "not annotated" if value is None else f"{value:,}")
+    table.add_row("built", f"{manifest.version} by protatlas {manifest.protatlas_version}")
+    table.add_row("encoder", manifest.encoder)
+    table.add_row("features", f"{manifest.features} ({manifest.feature_count:,})")
+    for source in manifest.sources:
+        licence = source.licence or "licence not stated"
+        table.add_row(source.role, f"{source.name}, {licence}, SHA-256 {source.sha256[:12]}")
+    if manifest.sources and manifest.sources[0].attribution:
+        table.add_row("attribution", manifest.sources[0].attribution)
+    OUT.print(table)
+
+
+@cli.command()
+def search(
+    query: Annotated[str | None, typer.Argument(help="Accession, words or fields, such as gene:INS.")] = None,
+    sequence: Annotated[
+        str | None, typer.Option("--sequence", "-s", help="Sequence or FASTA file; - is stdin.")
+    ] = None,
+    atlas: AtlasOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=12, help="Number of results.")] = 6,
+    as_json: JsonOption = False,
+) -> None:
+    """Search an atlas by text, or by sequence for similar clusters: the answers of the tools as a table."""
+    app = App()
+    with _errors(as_json):
+        if (query is None) == (sequence is None):
+            raise InvalidInput("query", "both or neither of query and --sequence", "one of them")
+        open_now(app, atlas, ERR)
+        if query is not None:
+            _print_answer(search_uniprot(app, SearchArguments(query=query, size=min(limit, 6))), as_json, _found)
+        else:
+            text = _sequence_text(sequence or "-")
+            similar = search_similar_protein_clusters(app, SimilarArguments(sequence=text, top_k=limit))
+            _print_answer(similar, as_json, _similar)
+    app.close()
+
+
+def _sequence_text(given: str) -> str:
+    """Text of a sequence argument: itself, or of the file or stdin that it names."""
+    if given == "-":
+        return sys.stdin.read()
+    is_path = len(given) < 256 and Path(given).is_file()
+    return Path(given).read_text(encoding="utf-8") if is_path else given
+
+
+def _print_answer(answer: Answer, as_json: bool, table_of: Callable[[Any], Table]) -> None:
+    if as_json:
+        _print_json(answer.model_dump(mode="json"))
+    else:
+        OUT.print(table_of(answer))
+
+
+def _found(answer: Any) -> Table:
+    table = _table(
+        f"{answer.total_results} proteins for {answer.query_label}", "accession", "gene", "name", "organism", "aa"
+    )
+    for protein in answer.proteins:
+        table.add_row(
+            protein.accession, protein.gene, protein.protein_name, protein.organism, str(protein.sequence_length)
+        )
+    return table
+
+
+def _similar(answer: Any) -> Table:
+    table = _table(
+        f"{answer.returned} of {answer.total} clusters", "score", "accession", "name", "organism", "size", "shared"
+    )
+    for hit in answer.hits:
+        shared = "; ".join(f.label or f"feature {f.feature_index}" for f in hit.shared_features[:3])
+        score, size = f"{hit.similarity_score:.3f}", str(hit.cluster_size)
+        table.add_row(score, hit.protein_accession, hit.protein_name, hit.organism, size, shared)
+    return table
+
+
+@cli.command()
+def tools(as_json: JsonOption = False) -> None:
+    """List the tools that the server offers; with --json as clients see them."""
+    listed = [describe(tool) for tool in TOOLS]
+    if as_json:
+        _print_json({"tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]})
+        return
+    table = _table("", "tool", "title")
+    for tool in listed:
+        table.add_row(tool.name, tool.title)
+    OUT.print(table)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title or None, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def main() -> None:
+    """Run the command."""
+    cli()

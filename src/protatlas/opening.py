@@ -1,0 +1,85 @@
+"""Opening an atlas for a command: one that the user names, or the starter atlas, which is built once."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from protatlas.app import App
+from protatlas.atlas.builder import BuildPlan, build_atlas
+from protatlas.atlas.builder import Progress as BuildProgress
+from protatlas.atlas.starter import starter_plan
+from protatlas.errors import ProtatlasError
+
+LOG = logging.getLogger(__name__)
+
+
+def open_now(app: App, atlas: Path | None, console: Console) -> None:
+    """Open the atlas at a path, or the starter atlas after building it where it has not been built yet."""
+    if atlas is not None:
+        app.open(atlas)
+        return
+    plan = starter_plan(*app.model_ids)
+    if not plan.output.exists():
+        with build_progress(console) as progress:
+            _build_once(app, plan, progress)
+    app.open(plan.output)
+
+
+def open_in_background(app: App, console: Console) -> None:
+    """Open the starter atlas at once where it is built, else build it in a thread; callers are told how far it is."""
+    plan = starter_plan(*app.model_ids)
+    if plan.output.exists():
+        app.open(plan.output)
+        return
+    app.wait_for("to be built first, which takes some minutes")
+    threading.Thread(target=_build_and_open, args=(app, plan, console), daemon=True).start()
+
+
+def _build_and_open(app: App, plan: BuildPlan, console: Console) -> None:
+    try:
+        with build_progress(console) as progress:
+
+            def report(stage: str, done: int, total: int) -> None:
+                app.wait_for(f"to be built first ({stage}: {100 * done // total} %)")
+                progress(stage, done, total)
+
+            _build_once(app, plan, report)
+        app.open(plan.output)
+        LOG.info("the starter atlas is ready")
+    except ProtatlasError as error:
+        app.wait_for(f"failed to build: {error.message}")
+        LOG.error("the starter atlas was not built: %s", error.message)
+
+
+def _build_once(app: App, plan: BuildPlan, progress: BuildProgress) -> None:
+    """Build the plan unless another process just did."""
+    try:
+        build_atlas(plan, encoder=app.encoder, features=app.features, progress=progress)
+    except ProtatlasError:
+        if not plan.output.exists():
+            raise
+
+
+@contextmanager
+def build_progress(console: Console) -> Iterator[BuildProgress]:
+    """Progress bars, one a stage of a build."""
+    columns = (
+        TextColumn("{task.description:8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console) as bars:
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield report

@@ -1,0 +1,25 @@
+"""Settings of the server: one table, read once at the start."""
+
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """A row of the table: flag, environment variable, default and what it does."""
+
+    flag: str
+    variable: str
+    default: str
+    help: str
+
+
+SETTINGS = {
+    setting.flag: setting
+    for setting in (
+        Setting("atlas", "PROTATLAS_ATLAS", "", "Atlas directory to serve; without it the starter atlas."),
+        Setting("host", "PROTATLAS_HOST", "127.0.0.1", "Address to listen on."),
+        Setting("port", "PROTATLAS_PORT", "8000", "Port to listen on."),
+        Setting("allow-host", "PROTATLAS_ALLOW_HOSTS", "", "Further Host header to accept, such as mcp.example.org."),
+        Setting("allow-origin", "PROTATLAS_ALLOW_ORIGINS", "", "Further browser Origin, such as https://example.org."),
+        Setting("log-level", "PROTATLAS_LOG_LEVEL", "INFO", "DEBUG, INFO, WARNING or ERROR; the log goes to stderr."),
+    )
+}

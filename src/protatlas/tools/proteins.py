@@ -1,0 +1,303 @@
+"""Tools that lead to a protein and describe it: search, accession, details."""
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from protatlas.app import Analysis, App
+from protatlas.atlas.query import ProteinQuery, parse_query
+from protatlas.atlas.store import Is
+from protatlas.errors import InvalidInput, NotFound, SequenceTooLongForFeatures
+from protatlas.headers import identify_accession
+from protatlas.records import Protein, Region, protein_hash
+from protatlas.sequences import clean_sequence
+from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance
+from protatlas.tools.registry import Answer, Arguments, Tool
+
+MAX_RESIDUES = 4_000
+MAX_FEATURE_RESIDUES = 2_048
+TOP_FEATURES = 12
+MAX_REGIONS = 6
+DATABASES = {"uniprotkb": "UniProt", "uniparc": "UniParc", "mgy": "MGnify", "img_m": "IMG"}
+
+
+class SearchArguments(Arguments):
+    """Arguments of `esm_atlas_search_uniprot`."""
+
+    query: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=500,
+            description="Accession (`P69905`), words (`hemoglobin alpha`) or fields: `gene:HBA1 AND organism_id:9606`, "
+            '`protein_name:"cytochrome c" NOT reviewed:false`, `taxonomy_id:40674`, `length:[100 TO 200]`, '
+            "`xref:pfam-PF00042`, `go:0005344`. Blank means AND; OR, NOT, quotes, brackets and a final * work.",
+        ),
+    ]
+    size: Annotated[int, Field(ge=1, le=6, description="Number of proteins, 1 to 6.")] = 6
+
+
+class FoundProtein(Answer):
+    """A protein of a search."""
+
+    accession: str
+    protein_name: str | None
+    gene: str | None
+    organism: str | None
+    function: Annotated[str | None, Field(description="GO terms of the protein, where the atlas has them.")]
+    sequence: str
+    sequence_length: int
+    organism_id: int | None
+    reviewed: bool | None
+
+
+class SearchAnswer(Sourced):
+    """Answer of `esm_atlas_search_uniprot`."""
+
+    query_label: Annotated[str, Field(description="The query as it was understood.")]
+    num_results: Annotated[int, Field(description="Proteins in this answer.")]
+    total_results: Annotated[int, Field(description="Proteins that match in the whole atlas.")]
+    proteins: tuple[FoundProtein, ...]
+
+
+def search_uniprot(app: App, arguments: SearchArguments) -> SearchAnswer:
+    """Proteins of the atlas for a query; an accession is looked up exactly."""
+    query, label, notes = _understood(arguments.query)
+    found = app.atlas.search(query, limit=arguments.size)
+    return SearchAnswer(
+        query_label=label,
+        num_results=len(found.proteins),
+        total_results=found.total,
+        proteins=tuple(_found_protein(protein) for protein in found.proteins),
+        provenance=provenance(app),
+        notes=notes,
+    )
+
+
+def _understood(text: str) -> tuple[ProteinQuery, str, tuple[str, ...]]:
+    """Query, its label and notes; a bare UniProt accession becomes an exact look-up of its canonical entry."""
+    accession = identify_accession(text)
+    if accession is None or accession[0] != "UniProt":
+        return parse_query(text), text.strip(), ()
+    entry, _, isoform = accession[1].partition("-")
+    notes = []
+    if isoform:
+        notes.append(f"Isoform {isoform} of {entry} was asked for; the canonical entry {entry} is shown instead.")
+    if "." in text:
+        notes.append("The sequence version after the dot was ignored; the atlas holds one version.")
+    return ProteinQuery(Is("identifier", entry), None), f"accession:{entry}", tuple(notes)
+
+
+def _found_protein(protein: Protein) -> FoundProtein:
+    return FoundProtein(
+        accession=protein.accession,
+        protein_name=protein.protein_name,
+        gene=protein.gene,
+        organism=protein.organism,
+        function=f"GO: {'; '.join(protein.go.values())}" if protein.go else None,
+        sequence=protein.sequence,
+        sequence_length=len(protein.sequence),
+        organism_id=protein.organism_id,
+        reviewed=protein.reviewed,
+    )
+
+
+class AccessionArguments(Arguments):
+    """Arguments of `esm_atlas_lookup_accession`."""
+
+    accession: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=128,
+            description="UniParc (`UPI0000000001`), MGnify (`MGYP000261684433`), IMG or the operator's own identifier.",
+        ),
+    ]
+
+
+class AccessionAnswer(Sourced):
+    """Answer of `esm_atlas_lookup_accession`."""
+
+    accession: str
+    database: Annotated[str, Field(description="UniParc, MGnify, IMG, another database, or `user`.")]
+    sequence: str
+    sequence_length: int
+
+
+def lookup_accession(app: App, arguments: AccessionArguments) -> AccessionAnswer:
+    """Sequence of an accession of another database than UniProt."""
+    known = identify_accession(arguments.accession)
+    if known and known[0] == "UniProt":
+        raise InvalidInput(
+            "accession", f"{known[1]} is a UniProt accession", "it as the query of esm_atlas_search_uniprot"
+        )
+    accession = known[1] if known else arguments.accession.strip()
+    proteins = app.atlas.by_identifier(accession)
+    if not proteins:
+        raise NotFound(
+            f"{known[0]} record" if known else "record",
+            accession,
+            f"the atlas {app.atlas.name}",
+            "Check the spelling; no service is asked, so an accession that this atlas was not built from is not found.",
+        )
+    if len(proteins) > 1:
+        named = ", ".join(f"{protein.header.split(maxsplit=1)[0]} ({len(protein.sequence)} aa)" for protein in proteins)
+        raise InvalidInput(
+            "accession", f"{accession} stands for {len(proteins)} sequences: {named}", "the sequence itself"
+        )
+    return AccessionAnswer(
+        accession=accession,
+        database=known[0] if known else DATABASES.get(proteins[0].source, proteins[0].source),
+        sequence=proteins[0].sequence,
+        sequence_length=len(proteins[0].sequence),
+        provenance=provenance(app),
+        notes=proteins[0].notes,
+    )
+
+
+class DetailsArguments(Arguments):
+    """Arguments of `esm_atlas_get_protein_details`."""
+
+    sequence: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=MAX_RESIDUES,
+            description="One protein: one-letter codes or FASTA, up to 4,000 characters; up to 2,048 residues for a "
+            "sequence that the atlas does not hold.",
+        ),
+    ]
+
+
+class FeatureProfile(LabelledFeature):
+    """A feature on this protein."""
+
+    description: str | None
+    value: Annotated[float, Field(description="Maximum over residues / reference maximum x log10 IDF.")]
+    residue_regions: Annotated[
+        tuple[Region, ...], Field(description="1-based, inclusive, in the sequence passed; raw mean activation.")
+    ]
+
+
+class DetailsAnswer(Sourced):
+    """Answer of `esm_atlas_get_protein_details`."""
+
+    sequence: str
+    sequence_length: int
+    protein_hash: str
+    accession: Annotated[str | None, Field(description="Null: the atlas does not hold this exact sequence.")]
+    header: str | None
+    source: str | None
+    protein_name: str | None
+    gene: str | None
+    organism: str | None
+    domains: Annotated[tuple[str, ...], Field(description="Pfam domains as `PF00042 Globin 28-138`.")]
+    sae: Annotated[str, Field(description="The sparse autoencoder that the feature numbers belong to.")]
+    sae_features: Annotated[tuple[FeatureProfile, ...], Field(description="Strongest first; the top ones only.")]
+    active_features: Annotated[int, Field(description="Features that fire at all.")]
+    ptm: float | None
+    mean_plddt: float | None
+    structure_available: bool
+    structure_kind: str | None
+    features_computed_on_miss: bool
+    folded_on_miss: bool
+
+
+def get_protein_details(app: App, arguments: DetailsArguments) -> DetailsAnswer:
+    """Record and feature profile of a sequence; never folds."""
+    sequence, notes = clean_sequence(arguments.sequence, max_length=MAX_RESIDUES)
+    key = protein_hash(sequence)
+    protein = app.atlas.protein(key)
+    if protein is None and len(sequence) > MAX_FEATURE_RESIDUES:
+        raise SequenceTooLongForFeatures(actual_length=len(sequence), max_length=MAX_FEATURE_RESIDUES)
+    analysis = app.analyse(sequence)
+    structure = app.atlas.structure_record(key)
+    return DetailsAnswer(
+        sequence=sequence,
+        sequence_length=len(sequence),
+        protein_hash=key,
+        accession=protein and protein.accession,
+        header=protein and protein.header,
+        source=protein and protein.source,
+        protein_name=protein and protein.protein_name,
+        gene=protein and protein.gene,
+        organism=protein and protein.organism,
+        domains=tuple(f"{d.accession} {d.name} {d.start}-{d.end}" for d in protein.domains) if protein else (),
+        sae=app.features.sae.id,
+        sae_features=feature_profile(app, analysis),
+        active_features=len(analysis.profile.indices),
+        ptm=structure and structure.ptm,
+        mean_plddt=structure and structure.mean_plddt,
+        structure_available=structure is not None,
+        structure_kind=structure and structure.kind,
+        features_computed_on_miss=protein is None,
+        folded_on_miss=False,
+        provenance=provenance(app),
+        notes=notes,
+    )
+
+
+def feature_profile(app: App, analysis: Analysis) -> tuple[FeatureProfile, ...]:
+    """Top features of a protein by falling value, with their regions."""
+    profile = analysis.profile
+    strongest = np.argsort(-profile.values, kind="stable")[:TOP_FEATURES]
+    return tuple(
+        FeatureProfile(
+            **labelled(app.features.table[index]).model_dump(),
+            description=app.features.table[index].description,
+            value=round(float(value), 4),
+            residue_regions=_strongest_regions(app.features.regions(analysis.activations, index)),
+        )
+        for index, value in zip(profile.indices[strongest].tolist(), profile.values[strongest].tolist(), strict=True)
+    )
+
+
+def _strongest_regions(regions: tuple[Region, ...]) -> tuple[Region, ...]:
+    """Regions with the highest mean activation, in the order of the sequence, rounded for reading."""
+    kept = sorted(regions, key=lambda region: -region.mean_activation)[:MAX_REGIONS]
+    return tuple(
+        region.model_copy(update={"mean_activation": round(region.mean_activation, 3)})
+        for region in sorted(kept, key=lambda region: region.start)
+    )
+
+
+SEARCH_UNIPROT = Tool(
+    name="esm_atlas_search_uniprot",
+    title="Search proteins by name, gene, organism or accession",
+    description="""
+    Finds proteins of this atlas by text, by UniProt-style fields or by UniProt accession, and returns their names and
+    sequences. Use it first when you have a name or a UniProt accession; for UniParc, MGnify or IMG use
+    esm_atlas_lookup_accession; when you have a sequence use esm_atlas_get_protein_details or blast_sequence.
+    Takes milliseconds. No match is an empty list. Accept an accession only if a returned `accession` equals it.
+    """,
+    arguments=SearchArguments,
+    answer=SearchAnswer,
+    run=search_uniprot,
+)
+LOOKUP_ACCESSION = Tool(
+    name="esm_atlas_lookup_accession",
+    title="Sequence of a UniParc, MGnify, IMG or own accession",
+    description="""
+    Returns the sequence that one accession stands for, from the databases and private files that this atlas was built
+    from. UniProt accessions are `invalid_input` here: pass them to esm_atlas_search_uniprot. Takes milliseconds. An
+    accession that the atlas does not hold is `not_found`; no service is asked unless the operator opted in.
+    """,
+    arguments=AccessionArguments,
+    answer=AccessionAnswer,
+    run=lookup_accession,
+)
+GET_PROTEIN_DETAILS = Tool(
+    name="esm_atlas_get_protein_details",
+    title="Record and feature profile of a protein sequence",
+    description="""
+    Describes one exact sequence: names and domains where the atlas holds it, its strongest SAE features with the
+    residues where they fire, and whether a structure is stored. For relatives use
+    esm_atlas_search_similar_protein_clusters, for a picture ui_show_protein_structure. A sequence that the atlas does
+    not hold gets its features computed up to 2,048 residues (under a second), else `sequence_too_long_for_features`;
+    it is never folded. Labels are hypotheses: see `label_reliability`.
+    """,
+    arguments=DetailsArguments,
+    answer=DetailsAnswer,
+    run=get_protein_details,
+)
