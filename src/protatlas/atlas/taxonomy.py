@@ -1,0 +1,86 @@
+"""Lineages of organisms: the table that a build reads, lowest common ancestors and counts of phyla.
+
+A lineage is a tuple of taxa from the root side (superkingdom) to the species; it may lack ranks, and is empty where the
+organism is not known. Within one release of NCBI's taxonomy two lineages that share a taxon share all taxa above it.
+"""
+
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from protatlas.errors import InvalidInput
+from protatlas.records import Taxon
+
+UNKNOWN_PHYLUM = "unknown"
+COLUMNS = ("organism_name", "taxon_id", "match", "lineage")
+
+
+def read_lineages(path: Path) -> dict[str, tuple[Taxon, ...]]:
+    """Lineages by organism name, as the source writes the name; organisms without one are left out.
+
+    The table has a header line, is tab-separated and may be gzipped. Columns: organism_name, taxon_id, match, lineage
+    (`rank:taxon id:name;...` from the root side).
+
+    Raises
+    ------
+    InvalidInput
+        If a column is missing or a lineage is malformed.
+    """
+    return {row["organism_name"]: _lineage(row["lineage"]) for row in _rows(path) if row["lineage"]}
+
+
+def read_taxon_ids(path: Path) -> dict[str, int]:
+    """NCBI taxon ids by organism name, from the same table: only names that stand in whole for that very taxon.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is missing.
+    """
+    return {row["organism_name"]: int(row["taxon_id"]) for row in _rows(path) if row["taxon_id"]}
+
+
+def lowest_common_ancestor(lineages: Iterable[Sequence[Taxon]]) -> Taxon | None:
+    """Last taxon that all known lineages share: the end of their longest common prefix.
+
+    Empty lineages say nothing and are passed over. None if there is no known lineage or nothing is shared.
+    """
+    known = [lineage for lineage in lineages if lineage]
+    shared = [ranks[0] for ranks in takewhile(_is_one_taxon, zip(*known, strict=False))]
+    return shared[-1] if shared else None
+
+
+def count_phyla(lineages: Iterable[Sequence[Taxon]]) -> dict[str, int]:
+    """Number of lineages by phylum name, largest first, ties by name.
+
+    Lineages without a phylum, the empty ones among them, are counted last, under `UNKNOWN_PHYLUM`.
+    """
+    counts = Counter(map(_phylum, lineages))
+    return dict(sorted(counts.items(), key=lambda item: (item[0] == UNKNOWN_PHYLUM, -item[1], item[0])))
+
+
+def _is_one_taxon(taxa: tuple[Taxon, ...]) -> bool:
+    return len({taxon.taxon_id for taxon in taxa}) == 1
+
+
+def _phylum(lineage: Sequence[Taxon]) -> str:
+    return next((taxon.name for taxon in lineage if taxon.rank == "phylum"), UNKNOWN_PHYLUM)
+
+
+def _lineage(text: str) -> tuple[Taxon, ...]:
+    taxa = [part.split(":", 2) for part in text.split(";")]
+    if not all(len(taxon) == 3 and taxon[1].isdigit() for taxon in taxa):
+        raise InvalidInput("lineage", f"`{text}` cannot be read", "rank:taxon id:name, parted by semicolons")
+    return tuple(Taxon(rank=rank, taxon_id=int(taxon_id), name=name) for rank, taxon_id, name in taxa)
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
+        if missing:
+            raise InvalidInput("lineages", f"{path.name} has no column {', '.join(missing)}", ", ".join(COLUMNS))
+        yield from reader
