@@ -1,0 +1,1 @@
+"""BLAST searches: the report they give, and who computes it."""
