@@ -50,8 +50,9 @@ class Domain(Record):
 class Protein(Record):
     """One distinct sequence of an atlas with what its source said of it.
 
-    `accessions` holds the identifiers that lead to it, the first being the one it is shown under. `organism_id` is
-    the NCBI taxon that the source stated, null where it stated none. `go` maps GO ids to term names.
+    `accessions` holds the identifiers that lead to it, the first being the one it is shown under. `organism_id` is the
+    NCBI taxon that the source stated, or the one of exactly the organism's name; null where there is neither. `go` maps
+    GO ids to term names.
     """
 
     sequence: str

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from protatlas.atlas.taxonomy import read_lineages
+from protatlas.atlas.taxonomy import read_lineages, read_taxon_ids
 from protatlas.errors import InvalidInput
 from protatlas.records import Domain, Protein, Taxon
 
@@ -54,6 +54,7 @@ def annotate(
     domains: Mapping[str, tuple[Domain, ...]],
     go: Mapping[str, dict[str, str]],
     lineages: Mapping[str, tuple[Taxon, ...]],
+    taxon_ids: Mapping[str, int],
 ) -> list[Protein]:
     """Proteins with what the tables say of any of their identifiers, or of their organism's name."""
     return [
@@ -62,6 +63,7 @@ def annotate(
                 "domains": _first(protein, domains) or protein.domains,
                 "go": _first(protein, go) or {},
                 "lineage": lineages.get(protein.organism or "", ()),
+                "organism_id": protein.organism_id or taxon_ids.get(protein.organism or ""),
             }
         )
         for protein in proteins
@@ -82,4 +84,4 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
         yield from reader
 
 
-__all__ = ["annotate", "read_domains", "read_go", "read_lineages"]
+__all__ = ["annotate", "read_domains", "read_go", "read_lineages", "read_taxon_ids"]

@@ -158,6 +158,7 @@ def _annotated(plan: BuildPlan, proteins: list[Protein], progress: Progress) -> 
         domains=domains,
         go=annotations.read_go(plan.go) if plan.go else {},
         lineages=annotations.read_lineages(plan.lineages) if plan.lineages else {},
+        taxon_ids=annotations.read_taxon_ids(plan.lineages) if plan.lineages else {},
     )
 
 

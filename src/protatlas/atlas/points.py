@@ -23,8 +23,6 @@ def payload_of(protein: Protein, *, position: int, representative: str, cluster:
     fields: dict[str, Any] = {
         "record": protein.model_dump_json(),
         "identifier": [name.upper() for name in protein.accessions],
-        "accession": [protein.accession.upper()],
-        "entry_name": [name.upper() for name in protein.accessions if re.fullmatch(r"\w+_\w+", name)],
         "gene": [protein.gene.lower()] if protein.gene else [],
         "word": sorted(set(re.findall(r"\w+", text.lower()))),
         "domain": [domain.accession for domain in protein.domains],
@@ -38,7 +36,6 @@ def payload_of(protein: Protein, *, position: int, representative: str, cluster:
         "protein_name": protein.protein_name or "",
         "organism": protein.organism or "",
         "lineage": " ; ".join(taxon.name for taxon in protein.lineage),
-        "representative": "true" if cluster else "false",
     }
     if protein.reviewed is not None:
         fields["reviewed"] = "true" if protein.reviewed else "false"

@@ -190,9 +190,9 @@ def _range(node: Range, field: str | None) -> Condition:
 
 
 FIELD_CONDITIONS: dict[str, Callable[[_Term, list[str]], Condition]] = {
-    "accession": _keyword_in("accession", str.upper),
-    "accession_id": _keyword_in("accession", str.upper),
-    "id": _keyword_in("entry_name", str.upper),
+    "accession": _keyword_in("identifier", str.upper),
+    "accession_id": _keyword_in("identifier", str.upper),
+    "id": _keyword_in("identifier", str.upper),
     "gene": _keyword_in("gene", str.lower),
     "gene_exact": _keyword_in("gene", str.lower),
     "protein_name": _text_in("protein_name"),

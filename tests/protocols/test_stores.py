@@ -1,0 +1,142 @@
+"""One suite for every store: what an atlas asks of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protatlas.atlas.store import (
+    Between,
+    EdgeStore,
+    Either,
+    Every,
+    Is,
+    Not,
+    Point,
+    SparseVector,
+    StartsWith,
+    Store,
+    Words,
+)
+from protatlas.errors import AtlasDamaged
+
+WIDTH = 8
+COUNT = 600
+
+
+def _vectors(seed: int) -> tuple[np.ndarray, SparseVector]:
+    random = np.random.default_rng(seed)
+    embedding = random.normal(size=WIDTH).astype(np.float32)
+    indices = np.sort(random.choice(50, 5, replace=False)).astype(np.int32)
+    values = random.random(5).astype(np.float32) + np.float32(0.1)
+    return embedding / np.linalg.norm(embedding), SparseVector(indices, values / np.linalg.norm(values))
+
+
+def _point(row: int) -> Point:
+    payload = {
+        "record": str(row),
+        "cluster_record": "",
+        "position": row,
+        "length": 100 + row,
+        "gene": [f"g{row % 7}"],
+        "reviewed": "true" if row % 2 else "false",
+        "title": f"insulin {row}" if row < 3 else f"kinase {row}",
+        "text": f"insulin {row} receptor" if row < 5 else f"protein kinase {row}",
+        "pct_characterized": 0.0 if row % 3 else 50.0,
+    }
+    return Point(f"{row:032x}", payload, *_vectors(row))
+
+
+@pytest.fixture(scope="module", params=["edge", "edge reopened"])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    path: Path = tmp_path_factory.mktemp("store") / "store"
+    written = EdgeStore.create(path, embedding_width=WIDTH)
+    written.add(_point(row) for row in range(COUNT))
+    written.add([Point("f" * 32, {"record": "member", "position": COUNT, "title": "member", "text": "member"})])
+    written.finish()
+    if request.param == "edge reopened":
+        written.close()
+        written = EdgeStore.load(path)
+    yield written
+    written.close()
+
+
+def test_known_keys_come_back_and_unknown_ones_are_left_out(store: Store) -> None:
+    found = store.retrieve([f"{3:032x}", "e" * 32])
+
+    assert {key: payload["record"] for key, payload in found.items()} == {f"{3:032x}": "3"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (Is("gene", "g1"), [row for row in range(COUNT) if row % 7 == 1]),
+        (StartsWith("gene", "g"), list(range(COUNT))),
+        (Is("reviewed", "true"), [row for row in range(COUNT) if row % 2]),
+        (Between("length", 110, 112), [10, 11, 12]),
+        (Between("length", None, 101), [0, 1]),
+        (Between("pct_characterized", None, 0), [row for row in range(COUNT) if row % 3]),
+        (Words("text", "receptor insulin"), [0, 1, 2, 3, 4]),
+        (Words("text", "receptor insulin", phrase=True), []),
+        (Every((Is("gene", "g1"), Not(Is("reviewed", "true")))), [r for r in range(COUNT) if r % 7 == 1 and not r % 2]),
+        (Either((Between("length", 100, 100), Between("length", 105, 105))), [0, 5]),
+    ],
+)
+def test_conditions_find_exactly_their_points_in_input_order(
+    store: Store, condition: object, expected: list[int]
+) -> None:
+    found, total = store.find(condition, ranking=None, limit=COUNT)
+
+    assert [int(payload["record"]) for payload in found] == expected
+    assert total == len(expected)
+
+
+def test_the_total_counts_what_the_limit_leaves_out(store: Store) -> None:
+    found, total = store.find(Is("reviewed", "true"), ranking=None, limit=2)
+
+    assert len(found) == 2
+    assert total == COUNT // 2
+
+
+def test_a_ranking_puts_titles_with_its_words_first_and_loses_no_other_match(store: Store) -> None:
+    found, total = store.find(Words("text", "insulin"), ranking="insulin", limit=10)
+
+    assert {payload["record"] for payload in found[:3]} == {"0", "1", "2"}
+    assert {payload["record"] for payload in found[3:]} == {"3", "4"}
+    assert total == 5
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.5, 0.5), (0.1, 0.9)])
+def test_nearest_equals_the_ranking_over_all_points(store: Store, weights: tuple[float, float]) -> None:
+    embedding, features = _vectors(10_000)
+    dense = np.zeros(50, np.float32)
+    dense[features.indices] = features.values
+    scores = {}
+    for row in range(COUNT):
+        own, sparse = _vectors(row)
+        scores[f"{row:032x}"] = weights[0] * float(own @ embedding) + weights[1] * float(
+            dense[sparse.indices] @ sparse.values
+        )
+    expected = sorted(scores, key=lambda key: -scores[key])[:10]
+
+    found = store.nearest(embedding, features, weights=weights, condition=Every(), limit=10)
+
+    assert [neighbour.key for neighbour in found] == expected
+    assert found[0].similarity == pytest.approx(scores[expected[0]], abs=1e-5)
+
+
+def test_nearest_keeps_to_its_condition_and_leaves_out_members_without_vectors(store: Store) -> None:
+    embedding, features = _vectors(3)
+
+    found = store.nearest(embedding, features, weights=(0.5, 0.5), condition=Is("gene", "g3"), limit=COUNT)
+
+    assert found[0].key == f"{3:032x}"
+    assert found[0].similarity == pytest.approx(1.0, abs=1e-5)
+    assert {int(neighbour.key, 16) % 7 for neighbour in found} == {3}
+    assert len(found) == len([row for row in range(COUNT) if row % 7 == 3])
+
+
+def test_a_folder_that_is_no_store_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(AtlasDamaged, match=str(tmp_path)):
+        EdgeStore.load(tmp_path / "store")
