@@ -93,12 +93,11 @@ def expected(node: Schema) -> str:
 
 def _range(node: Schema, lowest: str, highest: str, unit: str = "") -> str:
     low, high = node.get(lowest), node.get(highest)
-    link = " of" if unit else ""
     if low is not None and high is not None:
-        return f"{link or ' from'} {low:,} to {high:,}{unit}"
+        return f" {'of' if unit else 'from'} {low:,} to {high:,}{unit}"
     if high is not None:
-        return f"{link} at most {high:,}{unit}"
-    return f"{link} at least {low:,}{unit}" if low is not None else ""
+        return f" of at most {high:,}{unit}"
+    return f" of at least {low:,}{unit}" if low is not None else ""
 
 
 def _found(value: JsonValue, location: Location) -> str:
