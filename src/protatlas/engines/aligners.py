@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from pyhmmer import __version__
 from pyhmmer.easel import Alphabet, DigitalSequence, DigitalSequenceBlock, TextSequence
 from pyhmmer.plan7 import Builder, Hit, Pipeline
 
@@ -115,7 +116,7 @@ class PhmmerAligner:
             self._block.append(self._digital(key, sequence))
             self.residues += len(sequence)
         self.sequences = len(self._block)
-        self.name = "phmmer (HMMER 3)"
+        self.name = f"phmmer (HMMER 3, pyhmmer {__version__})"
 
     def search(self, query: str, *, max_evalue: float, limit: int) -> Alignments:
         """Sequences with an E-value up to `max_evalue`, best first.

@@ -1,0 +1,188 @@
+"""The tool `blast_sequence` on a small atlas of proteins that are well known."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+from pydantic import JsonValue
+
+from protatlas.app import App
+from protatlas.blast.search import LocalSearch
+from protatlas.errors import DependencyUnavailable, InvalidInput, ProtatlasError
+from protatlas.headers import parse_header
+from protatlas.records import Protein
+from protatlas.tools.blast import BLAST_SEQUENCE, BlastAnswer, blast_sequence
+from protatlas.tools.registry import parse
+
+ALPHA = (
+    "MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNALSALSDLHAHKLRVDPVNFKLL"
+    "SHCLLVTLAAHLPAEFTPAVHASLDKFLASVSTVLTSKYR"
+)
+BETA = (
+    "MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPKVKAHGKKVLGAFSDGLAHLDNLKGTFATLSELHCDKLHVDPE"
+    "NFRLLGNVLVCVLAHHFGKEFTPPVQAAYQKVVAGVANALAHKYH"
+)
+UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+RECORDS = {
+    "sp|P69905|HBA_HUMAN Hemoglobin subunit alpha OS=Homo sapiens OX=9606 GN=HBA1": ALPHA,
+    "sp|P68871|HBB_HUMAN Hemoglobin subunit beta OS=Homo sapiens OX=9606 GN=HBB": BETA,
+    "gnl|extdb|pgaptmp_000002 ubiquitin": UBIQUITIN,
+    "plate3|well|A01": ALPHA[:100] + "W" + ALPHA[101:],
+    "plate3|well|A02": BETA[:100] + "W" + BETA[101:],
+}
+
+
+@dataclass(frozen=True)
+class SmallAtlas:
+    """The part of an atlas that the tool asks."""
+
+    proteins: dict[str, Protein]
+    name: str = "globins"
+    version: str = "2026-01-01T00:00:00Z"
+
+    def proteins_by_key(self, keys: Sequence[str]) -> dict[str, Protein]:
+        return {key: self.proteins[key] for key in keys if key in self.proteins}
+
+
+@dataclass(frozen=True)
+class SmallApp:
+    """The part of an application that the tool asks."""
+
+    atlas: SmallAtlas
+    blast: LocalSearch
+
+
+def small_app(records: dict[str, str]) -> App:
+    proteins = []
+    for header, sequence in records.items():
+        parsed = parse_header(header)
+        proteins.append(
+            Protein(
+                sequence=sequence,
+                accessions=parsed.identifiers,
+                header=header,
+                **parsed.model_dump(include={"source", "protein_name", "organism", "organism_id", "gene", "reviewed"}),
+            )
+        )
+    atlas = SmallAtlas({protein.key: protein for protein in proteins})
+    return cast("App", SmallApp(atlas, LocalSearch((protein.key, protein.sequence) for protein in proteins)))
+
+
+@pytest.fixture(scope="module")
+def app() -> App:
+    return small_app(RECORDS)
+
+
+def call(app: App, **arguments: JsonValue) -> BlastAnswer:
+    return blast_sequence(app, parse(BLAST_SEQUENCE, arguments))
+
+
+def test_alpha_globin_finds_itself_and_beta_with_their_names(app: App) -> None:
+    answer = call(app, sequence=ALPHA)
+    first = answer.hits[0]
+    assert (first.accession, first.title) == ("P69905", "Hemoglobin subunit alpha")
+    assert (first.organism, first.taxid) == ("Homo sapiens", 9606)
+    assert (first.identity_pct, first.coverage_pct, first.length) == (100.0, 100.0, 142)
+    beta = next(hit for hit in answer.hits if hit.accession == "P68871")
+    assert beta.identity_pct == pytest.approx(43, abs=1.5)
+    assert beta.coverage_pct > 95
+
+
+@pytest.mark.parametrize("header", RECORDS)
+def test_each_record_is_its_own_first_hit_under_an_identifier_of_its_header(app: App, header: str) -> None:
+    assert call(app, sequence=RECORDS[header]).hits[0].accession == parse_header(header).accession
+
+
+def test_fasta_and_genbank_text_give_the_same_answer_as_plain_residues(app: App) -> None:
+    plain = call(app, sequence=UBIQUITIN)
+    block = (
+        "        1 mqifvktltg ktitleveps dtienvkaki qdkegippdq qrlifagkql edgrtlsdyn\n       61 iqkestlhlv lrlrgg\n//"
+    )
+    for pasted in (f">my query\r\n{UBIQUITIN[:50]}\r\n{UBIQUITIN[50:]}\r\n", block, UBIQUITIN.lower()):
+        answer = call(app, sequence=pasted)
+        assert (answer.hits, answer.rid, answer.query_length) == (plain.hits, plain.rid, 76)
+
+
+def test_counts_are_honest(app: App) -> None:
+    answer = call(app, sequence=ALPHA, expect=1e-6, hitlist_size=1)
+    assert (answer.returned, answer.hitCount, len(answer.hits), answer.truncated) == (1, 1, 1, True)
+    assert answer.total == call(app, sequence=ALPHA, expect=1e-6).returned == 4
+
+
+def test_no_relative_is_an_empty_list_with_total_zero(app: App) -> None:
+    answer = call(app, sequence="WWWWWWCWWWWWWHWWWWWW" * 2, expect=0.001)
+    assert (answer.hits, answer.total, answer.truncated, answer.status) == ((), 0, False, "READY")
+
+
+def test_report_is_cut_where_the_caller_asks(app: App) -> None:
+    whole = call(app, sequence=ALPHA, raw_report_chars=50_000)
+    cut = call(app, sequence=ALPHA, raw_report_chars=100)
+    none = call(app, sequence=ALPHA, raw_report_chars=0)
+    assert (whole.raw_report_truncated, cut.raw_report_truncated, none.raw_report_excerpt) == (False, True, "")
+    assert cut.raw_report_excerpt == whole.raw_report_excerpt[:100]
+
+
+def test_answer_names_engine_database_and_that_nothing_left_the_machine(app: App) -> None:
+    answer = call(app, sequence=UBIQUITIN)
+    assert "phmmer" in answer.engine
+    assert (answer.database, answer.database_sequences, answer.sent_to) == ("atlas", 5, ())
+    assert answer.provenance.atlas == "globins"
+    assert any("do not compare with those of BLAST" in note for note in answer.notes)
+
+
+def test_short_query_says_how_it_was_searched(app: App) -> None:
+    assert any("PAM30" in note for note in call(app, sequence=UBIQUITIN[:12]).notes)
+
+
+def test_ten_hits_stay_under_8_kB() -> None:  # noqa: N802  # the unit's spelling
+    variants = {
+        f"sp|P{number}0000|HBA_X Hemoglobin subunit alpha variant {number} OS=Homo sapiens neanderthalensis OX=63221": (
+            f"{ALPHA[:number]}W{ALPHA[number + 1 :]}"
+        )
+        for number in range(12)
+    }
+    answer = call(small_app(variants), sequence=ALPHA)
+    assert answer.returned == 10
+    assert len(json.dumps(answer.model_dump(mode="json")).encode()) < 8_000
+
+
+def test_every_field_of_the_published_tool_is_there(app: App) -> None:
+    fields = {"rid", "hits", "total", "status", "program", "database", "hitCount", "returned", "truncated"}
+    fields |= {"elapsed_seconds", "raw_report_excerpt", "raw_report_truncated"}
+    assert fields <= set(call(app, sequence=UBIQUITIN).model_dump())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"sequence": "ATGCAGATCTTCGTGAAAACCCTGACC"}, InvalidInput, "blastx"),
+        ({"sequence": f">a\n{ALPHA}\n>b\n{BETA}"}, InvalidInput, "2 FASTA records"),
+        ({"sequence": "@@@@ 1234"}, InvalidInput, "'@' at position 1"),
+        ({"sequence": ""}, InvalidInput, "sequence"),
+        ({"sequence": "M" * 4001}, InvalidInput, "4001 residues"),
+        ({"sequence": ALPHA, "program": "psiblast"}, InvalidInput, "program"),
+        ({"sequence": ALPHA, "hitlist_size": 0}, InvalidInput, "hitlist_size"),
+        ({"sequence": ALPHA, "expect": 0}, InvalidInput, "expect"),
+        ({"sequence": ALPHA, "raw_report_chars": 50_001}, InvalidInput, "raw_report_chars"),
+        ({"sequence": ALPHA, "poll_interval": 0.5}, InvalidInput, "poll_interval"),
+        ({"sequence": ALPHA, "matrix": "PAM30"}, InvalidInput, "matrix"),
+        ({"sequence": ALPHA, "megablast": True}, InvalidInput, "megablast"),
+        ({"sequence": ALPHA, "program": "blastx"}, DependencyUnavailable, "blastx"),
+        ({"sequence": ALPHA, "program": "tblastn"}, DependencyUnavailable, "tblastn"),
+        ({"sequence": ALPHA, "database": "swissprot"}, DependencyUnavailable, "database swissprot is not available"),
+        ({"sequence": ALPHA, "engine": "ncbi"}, DependencyUnavailable, "BLAST at NCBI is not available"),
+    ],
+)
+def test_what_cannot_be_answered_is_an_error_that_says_why(
+    app: App, arguments: dict[str, JsonValue], error: type[ProtatlasError], said: str
+) -> None:
+    with pytest.raises(error) as caught:
+        call(app, **arguments)
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize("database", ["atlas", "globins", None])
+def test_the_atlas_answers_to_its_names(app: App, database: str | None) -> None:
+    assert call(app, sequence=UBIQUITIN, database=database, engine="local", expect=1e-6).returned == 1
