@@ -4,10 +4,10 @@ Positions are 1-based and inclusive. Bit scores and E-values of different aligne
 """
 
 from collections.abc import Iterable
+from importlib.metadata import version
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from pyhmmer import __version__
 from pyhmmer.easel import Alphabet, DigitalSequence, DigitalSequenceBlock, TextSequence
 from pyhmmer.plan7 import Builder, Hit, Pipeline
 
@@ -116,7 +116,7 @@ class PhmmerAligner:
             self._block.append(self._digital(key, sequence))
             self.residues += len(sequence)
         self.sequences = len(self._block)
-        self.name = f"phmmer (HMMER 3, pyhmmer {__version__})"
+        self.name = f"phmmer (HMMER 3, pyhmmer {version('pyhmmer')})"
 
     def search(self, query: str, *, max_evalue: float, limit: int) -> Alignments:
         """Sequences with an E-value up to `max_evalue`, best first.
