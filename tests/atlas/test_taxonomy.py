@@ -85,8 +85,8 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
         read_lineages(table)
 
 
-def test_a_malformed_lineage_is_shown(tmp_path: Path) -> None:
+def test_a_malformed_taxon_is_shown(tmp_path: Path) -> None:
     table = tmp_path / "taxa.tsv"
     table.write_text(HEADER + "Homo sapiens\t9606\texact\tphylum;Chordata\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="phylum;Chordata"):
+    with pytest.raises(InvalidInput, match="`phylum` cannot be read"):
         read_lineages(table)

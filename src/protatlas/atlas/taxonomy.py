@@ -8,6 +8,7 @@ import csv
 import gzip
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from protatlas.errors import InvalidInput
 from protatlas.records import Taxon
 
 UNKNOWN_PHYLUM = "unknown"
+SHARED_TAXA = 65_536
 COLUMNS = ("organism_name", "taxon_id", "match", "lineage")
 
 
@@ -71,10 +73,17 @@ def _phylum(lineage: Sequence[Taxon]) -> str:
 
 
 def _lineage(text: str) -> tuple[Taxon, ...]:
-    taxa = [part.split(":", 2) for part in text.split(";")]
-    if not all(len(taxon) == 3 and taxon[1].isdigit() for taxon in taxa):
+    return tuple(map(_taxon, text.split(";")))
+
+
+@lru_cache(maxsize=SHARED_TAXA)
+def _taxon(text: str) -> Taxon:
+    """Taxon of `rank:taxon id:name`; lineages share the taxa that they have in common."""
+    rank, _, rest = text.partition(":")
+    taxon_id, colon, name = rest.partition(":")
+    if not colon or not taxon_id.isdigit():
         raise InvalidInput("lineage", f"`{text}` cannot be read", "rank:taxon id:name, parted by semicolons")
-    return tuple(Taxon(rank=rank, taxon_id=int(taxon_id), name=name) for rank, taxon_id, name in taxa)
+    return Taxon(rank=rank, taxon_id=int(taxon_id), name=name)
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
