@@ -178,7 +178,9 @@ def test_three_letter_codes_are_refused_with_the_one_letter_codes(text: str) -> 
     assert f"here {UBIQUITIN[:24]}." in refusal(text)
 
 
-@pytest.mark.parametrize("text", ["GAGAGSGAGAGS", "AAAAAAAAAAAAAAAAAAAA", "GATTACA", "AEAAAKAAEAAAK"])
+@pytest.mark.parametrize(
+    "text", ["GAGAGSGAGAGS", "AAAAAAAAAAAAAAAAAAAA", "GATTACA", "AEAAAKAAEAAAK", "GNTGNTGNTGNTGNT"]
+)
 def test_short_and_simple_peptides_are_not_taken_for_dna(text: str) -> None:
     assert clean_sequence(text)[0] == text
 
