@@ -111,7 +111,7 @@ def serve(
             app.open(atlas)
         else:
             open_in_background(app, ERR)
-    server = build_server(app, TOOLS, [_viewer_page()], metrics=metrics)
+    server = build_server(app, TOOLS, [viewer_page()], metrics=metrics)
     if stdio:
         serve_stdio(server)
     else:
@@ -128,7 +128,8 @@ def serve(
     app.close()
 
 
-def _viewer_page() -> Page:
+def viewer_page() -> Page:
+    """Page that hosts show beside a structure."""
     return Page(
         uri=PAGE_URI,
         title="Structure viewer",

@@ -8,6 +8,7 @@ import pytest
 
 from protatlas.atlas.store import (
     Between,
+    Condition,
     EdgeStore,
     Either,
     Every,
@@ -84,7 +85,7 @@ def test_known_keys_come_back_and_unknown_ones_are_left_out(store: Store) -> Non
     ],
 )
 def test_conditions_find_exactly_their_points_in_input_order(
-    store: Store, condition: object, expected: list[int]
+    store: Store, condition: Condition, expected: list[int]
 ) -> None:
     found, total = store.find(condition, ranking=None, limit=COUNT)
 

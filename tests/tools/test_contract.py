@@ -1,0 +1,174 @@
+"""What the contract says of every tool, from the client's side."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from protatlas.app import App
+from protatlas.cli import viewer_page
+from protatlas.server import build_server
+from protatlas.tools import TOOLS
+from tests.tools.conftest import Call
+from tests.tools.test_proteins import HBA
+
+SEQUENCE_TOOLS = {
+    "esm_atlas_search_similar_protein_clusters": 2_048,
+    "esm_atlas_get_protein_details": 4_000,
+    "esm_atlas_get_cluster_info": 4_000,
+    "ui_show_protein_structure": 4_000,
+}
+VALID: dict[str, dict[str, Any]] = {
+    "esm_atlas_search_uniprot": {"query": "insulin"},
+    "esm_atlas_lookup_accession": {"accession": "HBA_HUMAN"},
+    "esm_atlas_search_similar_protein_clusters": {"sequence": HBA},
+    "esm_atlas_get_protein_details": {"sequence": HBA},
+    "esm_atlas_get_cluster_info": {"sequence": HBA},
+    "esm_atlas_get_sae_feature_detail": {"feature_index": 1},
+    "ui_show_protein_structure": {"sequence": HBA},
+    "blast_sequence": {"sequence": HBA},
+}
+
+
+def _listed(app: App) -> list[dict[str, Any]]:
+    async def run() -> list[dict[str, Any]]:
+        async with Client(build_server(app, TOOLS, [viewer_page()])) as client:
+            tools = (await client.list_tools()).tools
+            return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+
+    return anyio.run(run)
+
+
+def test_the_eight_tools_of_the_contract_are_listed_within_25_kilobytes(app: App) -> None:
+    listed = _listed(app)
+
+    assert {tool["name"] for tool in listed} == set(VALID)
+    assert len(json.dumps({"tools": listed}).encode()) <= 25_000
+
+
+def test_every_argument_is_described_and_no_schema_needs_a_reference(app: App) -> None:
+    for tool in _listed(app):
+        text = json.dumps(tool["inputSchema"]) + json.dumps(tool["outputSchema"])
+        assert not any(key in text for key in ("$ref", "$defs", "$dynamicRef"))
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["outputSchema"]["type"] == "object"
+        assert tool["annotations"]["readOnlyHint"] is True
+        for name, node in tool["inputSchema"]["properties"].items():
+            assert node["description"], name
+            assert isinstance(node["type"], str), name
+
+
+@pytest.mark.parametrize("tool", VALID)
+def test_an_unknown_argument_is_refused_by_name(call: Call, tool: str) -> None:
+    error = call.error(tool, **VALID[tool], colour="red")
+
+    assert error["code"] == "invalid_input"
+    assert "colour" in error["message"]
+
+
+@pytest.mark.parametrize("tool", VALID)
+def test_a_missing_argument_is_named(call: Call, tool: str) -> None:
+    (required,) = VALID[tool]
+
+    error = call.error(tool)
+
+    assert error["code"] == "invalid_input"
+    assert required in error["message"]
+
+
+@pytest.mark.parametrize("tool", VALID)
+def test_a_wrong_type_is_refused_and_never_converted(call: Call, tool: str) -> None:
+    ((required, value),) = VALID[tool].items()
+    wrong = str(value) if isinstance(value, int) else 7
+
+    error = call.error(tool, **{required: wrong})
+
+    assert error["code"] == "invalid_input"
+    assert required in error["message"]
+
+
+@pytest.mark.parametrize(("tool", "longest"), SEQUENCE_TOOLS.items())
+def test_one_letter_too_many_states_both_lengths(call: Call, tool: str, longest: int) -> None:
+    error = call.error(tool, sequence="A" * (longest + 1))
+
+    assert error["code"] == "invalid_input"
+    assert error["actual_length"] == longest + 1
+    assert error["max_length"] == longest
+
+
+@pytest.mark.parametrize("tool", [*SEQUENCE_TOOLS, "blast_sequence"])
+def test_an_illegal_letter_is_named_with_its_position(call: Call, tool: str) -> None:
+    error = call.error(tool, sequence="MKTAYIAK1QR@QISFVKSHFSRQ".replace("1", ""))
+
+    assert error["code"] == "invalid_input"
+    assert "@" in error["message"]
+    assert "11" in error["message"]
+
+
+@pytest.mark.parametrize("tool", [*SEQUENCE_TOOLS, "blast_sequence"])
+def test_two_records_dna_and_an_empty_sequence_are_refused(call_once: Call, tool: str) -> None:
+    for text, seen in ((f">a\n{HBA}\n>b\n{HBA}", "record"), ("ATGC" * 20, "nucleotide"), (" \n", "empty")):
+        error = call_once.error(tool, sequence=text)
+        assert error["code"] == "invalid_input"
+        assert seen in error["message"].lower()
+        assert HBA not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("esm_atlas_search_uniprot", {"query": "x" * 501}),
+        ("esm_atlas_search_uniprot", {"query": ""}),
+        ("esm_atlas_search_uniprot", {"query": "insulin", "size": 7}),
+        ("esm_atlas_search_uniprot", {"query": "insulin", "size": 0}),
+        ("esm_atlas_search_uniprot", {"query": "insulin", "size": "3"}),
+        ("esm_atlas_lookup_accession", {"accession": "x" * 129}),
+        ("esm_atlas_search_similar_protein_clusters", {"sequence": HBA, "top_k": 13}),
+        ("esm_atlas_search_similar_protein_clusters", {"sequence": HBA, "uncharacterized_only": "false"}),
+        ("esm_atlas_get_sae_feature_detail", {"feature_index": 1.5}),
+        ("blast_sequence", {"sequence": HBA, "expect": -1}),
+        ("blast_sequence", {"sequence": HBA, "program": "psiblast"}),
+    ],
+)
+def test_values_outside_their_limits_are_invalid(call: Call, tool: str, arguments: dict[str, Any]) -> None:
+    assert call.error(tool, **arguments)["code"] == "invalid_input"
+
+
+def test_a_whole_float_is_an_integer(call: Call) -> None:
+    answer = call("esm_atlas_search_uniprot", query="insulin", size=2.0)
+
+    assert answer["num_results"] == 2
+
+
+@pytest.mark.parametrize("tool", VALID)
+def test_every_answer_says_where_it_comes_from_and_that_nothing_was_sent(call: Call, tool: str) -> None:
+    answer = call(tool, **VALID[tool])
+
+    assert answer["provenance"]["atlas"] == "small"
+    assert answer["sent_to"] == []
+
+
+def test_a_server_whose_atlas_is_being_built_says_how_far_it_is() -> None:
+    waiting = App()
+    waiting.wait_for("to be built first (encode: 40 %)")
+
+    for era in ("auto", "legacy"):
+        error = Call(waiting, era).error("esm_atlas_search_uniprot", query="insulin")
+        assert error["code"] == "dependency_unavailable"
+        assert error["retryable"] is True
+        assert "40 %" in error["message"]
+        assert error["retry_after_s"] > 0
+
+
+def test_a_defect_is_an_internal_error_and_its_text_stays_in_the_log(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(type(app.atlas), "search", broken)
+
+    error = Call(app, "auto").error("esm_atlas_search_uniprot", query="insulin")
+
+    assert error["code"] == "internal_error"
+    assert "secret" not in json.dumps(error)
