@@ -63,7 +63,9 @@ class HighlightMismatch(ProtatlasError, ValueError):
 
     code = "invalid_input"
 
-    def __init__(self, *, chain_id: str, residue_number: int, expected: str, found: str, hint: str | None = None) -> None:
+    def __init__(
+        self, *, chain_id: str, residue_number: int, expected: str, found: str, hint: str | None = None
+    ) -> None:
         super().__init__(
             "A highlighted residue identity does not match the structure.",
             chain_id=chain_id,
@@ -99,7 +101,9 @@ class RateLimited(ProtatlasError):
     retryable = True
 
     def __init__(self, who: str, retry_after_s: float) -> None:
-        super().__init__(f"{who} takes no more requests now. Try again in {retry_after_s:g} s.", retry_after_s=retry_after_s)
+        super().__init__(
+            f"{who} takes no more requests now. Try again in {retry_after_s:g} s.", retry_after_s=retry_after_s
+        )
 
 
 class DependencyUnavailable(ProtatlasError):
