@@ -111,7 +111,7 @@ def write_domains(entries: list[Entry], packages: dict[str, Path], work: Path, o
         for key, hits in best.items()
         for hit in hits
     ]
-    columns = ("accession", "protein_hash", "pfam", "name", "description", "start", "end", "bit_score", "evalue")
+    columns = ("accession", "protein_hash", "pfam_accession", "name", "description", "start", "end", "score", "evalue")
     write_table(out / "domains.tsv.gz", columns, sorted(rows, key=lambda row: (row[0], int(row[5]), row[2], row[6])))
     hit, dropped = sum(map(bool, best.values())), sum(map(len, found.values())) - len(rows)
     print(f"domains: {len(rows):,} of {hit:,} sequences by {len(models):,} families, {dropped:,} dropped for overlap")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyhmmer
 import zstandard
-from pyhmmer.easel import Alphabet, TextSequence
+from pyhmmer.easel import AA, Alphabet, DigitalSequence, TextSequence
 from pyhmmer.plan7 import HMM, HMMFile, OptimizedProfileBlock, Pipeline, TopHits
 
 GECCO_MODELS = "gecco/hmmer/Pfam.h3m"
@@ -28,20 +28,20 @@ class DomainHit(NamedTuple):
     evalue: float
 
 
-def read_models(gecco: Path, chamois: Path, scratch: Path) -> list[HMM]:
+def read_models(gecco: Path, chamois: Path, scratch: Path) -> "list[HMM[AA]]":
     """Pfam models of both packages by accession; where both have a family, the newer of chamois (Pfam 38) stays."""
     plain = scratch / "Pfam38.0.hmm"
     if not plain.exists():
         with (chamois / CHAMOIS_MODELS).open("rb") as packed, plain.open("wb") as unpacked:
             zstandard.ZstdDecompressor().copy_stream(packed, unpacked)
-    models: dict[str, HMM] = {}
+    models: dict[str, HMM[AA]] = {}
     for path in (gecco / GECCO_MODELS, plain):
-        with HMMFile(path) as file:
+        with HMMFile(path, alphabet=Alphabet.amino()) as file:
             models |= {_accession(model): model for model in file}
     return [models[accession] for accession in sorted(models)]
 
 
-def scan_sequences(sequences: dict[str, str], models: list[HMM], cache: Path) -> dict[str, list[DomainHit]]:
+def scan_sequences(sequences: dict[str, str], models: "list[HMM[AA]]", cache: Path) -> dict[str, list[DomainHit]]:
     """Domains of each sequence by protein key; every chunk is appended to `cache`, so that a killed run goes on.
 
     E-values count the models as the search space, hence a protein's domains do not depend on the other proteins.
@@ -79,18 +79,18 @@ def _overlap(one: DomainHit, other: DomainHit) -> float:
     return max(shared, 0) / (1 + max(one.end - one.start, other.end - other.start))
 
 
-def _accession(model: HMM) -> str:
+def _accession(model: "HMM[AA]") -> str:
     return str(model.accession).split(".")[0]
 
 
-def _profiles(models: list[HMM]) -> OptimizedProfileBlock:
+def _profiles(models: "list[HMM[AA]]") -> "OptimizedProfileBlock[AA]":
     alphabet = Alphabet.amino()
     background = pyhmmer.plan7.Background(alphabet)
     return OptimizedProfileBlock(alphabet, [model.to_profile(background).to_optimized() for model in models])
 
 
 def _scan(
-    sequences: dict[str, str], profiles: OptimizedProfileBlock, models: list[HMM]
+    sequences: dict[str, str], profiles: "OptimizedProfileBlock[AA]", models: "list[HMM[AA]]"
 ) -> Iterator[tuple[str, list[DomainHit]]]:
     alphabet = Alphabet.amino()
     names = {_accession(model): (str(model.name), str(model.description)) for model in models}
@@ -101,7 +101,7 @@ def _scan(
         pipeline.clear()
 
 
-def _hits(top: TopHits, names: dict[str, tuple[str, str]]) -> Iterator[DomainHit]:
+def _hits(top: "TopHits[DigitalSequence[AA]]", names: dict[str, tuple[str, str]]) -> Iterator[DomainHit]:
     for hit in top.included:
         accession = str(hit.accession).split(".")[0]
         for domain in hit.domains.included:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from taxoniq import Taxon
+from taxoniq import Taxon  # type: ignore[import-untyped]  # taxoniq ships no types
 
 TAXONOMY = "usr/share/EMBOSS/data/TAXONOMY"
 NAME_CLASSES = {
@@ -27,6 +27,17 @@ NAME_CLASSES = {
 MAIN_RANKS = ("superkingdom", "kingdom", "phylum", "class", "order", "family", "genus", "species")
 UNSPECIFIC = {"sp.", "sp", "cf.", "aff.", "bacterium", "archaeon", "x"}
 VIRAL = re.compile("virus|phage|viroid", re.IGNORECASE)
+NCBI_NAMES = {
+    "Chlamydia trachomatis (strain D/UW-3/Cx)": "Chlamydia trachomatis D/UW-3/CX",
+    "Listeria monocytogenes serovar 1/2a (strain ATCC BAA-679 / EGD-e)": "Listeria monocytogenes EGD-e",
+    "Mycobacterium tuberculosis (strain CDC 1551 / Oshkosh)": "Mycobacterium tuberculosis CDC1551",
+    "Oryza sativa subsp. indica": "Oryza sativa Indica Group",
+    "Oryza sativa subsp. japonica": "Oryza sativa Japonica Group",
+    "Peptoclostridium difficile": "Clostridioides difficile",
+    "Rhizobium meliloti (strain 1021)": "Sinorhizobium meliloti 1021",
+    "Schizosaccharomyces pombe (strain 972 / ATCC 24843)": "Schizosaccharomyces pombe 972h-",
+}
+"""NCBI's name of organisms that UniProt spells in its own way, where no rule leads from one to the other."""
 
 
 class Match(NamedTuple):
@@ -74,7 +85,7 @@ class Names:
 
 def resolve(organism: str, names: Names) -> Match:
     """Taxon of an organism name: the node of the full name, of a name of its strain, its species, or its genus."""
-    found = names.find(organism)
+    found = names.find(NCBI_NAMES.get(organism, organism))
     if found and (found[1] or _kind(found[0]) != "none"):
         return Match(found[0], "exact" if found[1] else _kind(found[0]))
     strains = {strain[0] for strain in map(names.find, _strain_names(organism)) if strain and strain[1]}
