@@ -19,6 +19,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -238,6 +239,8 @@ def serve_http(web: ASGIApp, *, host: str, port: int, shutdown_s: int = SHUTDOWN
         server_header=False,
         timeout_graceful_shutdown=shutdown_s,
     )
+    # Answers to the handshake revisions are streams that sse-starlette would cut at the signal; ours all come to an end.
+    AppStatus.enable_automatic_graceful_drain = False
     # uvicorn raises the signal again once it has shut down; by then the work is done and the exit is a clean one.
     signal.signal(signal.SIGTERM, lambda *_: None)
     with suppress(KeyboardInterrupt):

@@ -72,8 +72,16 @@ def count_slowly(app: object, arguments: Count, progress: Progress) -> Counted:
 
 
 def wait(app: object, arguments: Count) -> Counted:
-    """Takes as many tenths of a second as `top_k` says: a call in flight for the tests of shutdown."""
+    """Takes as many tenths of a second as `top_k` says, and tells stderr when it begins."""
+    sys.stderr.write("waiting\n")
+    sys.stderr.flush()
     time.sleep(arguments.top_k / 10)
+    return count(app, arguments)
+
+
+def chatter(app: object, arguments: Count) -> Counted:
+    sys.stdout.write("a library that prints\n")
+    sys.stdout.flush()
     return count(app, arguments)
 
 
@@ -107,6 +115,7 @@ TOOLS: tuple[Tool[object, Count], ...] = (
     tool(count_async),
     tool(count_slowly, has_progress=True),
     tool(wait),
+    tool(chatter),
     tool(break_down),
     tool(answer_wrongly),
     tool(miss),
@@ -127,7 +136,7 @@ def main() -> None:
         serve_stdio(server())
         return
     metrics = Metrics()
-    web = http_app(server(metrics), ready=lambda: "--starting" not in sys.argv, metrics=metrics)
+    web = http_app(server(metrics), ready=lambda: True, metrics=metrics)
     serve_http(web, host="127.0.0.1", port=int(sys.argv[1]), shutdown_s=10)
 
 
