@@ -1,0 +1,1 @@
+"""Computations that have more than one implementation: encoders, features, aligners, domains, folders."""

@@ -1,0 +1,233 @@
+"""Sparse autoencoder features: residue activations, the profile of a protein, regions, and what each feature means.
+
+z is a residue representation, standardised over its own columns; a = ReLU((z - b_dec) W_enc + b_enc), of which the
+largest k are kept (TopK, Gao et al. 2024, arXiv:2406.04093). A protein's profile is the maximum over its residues,
+divided by the feature's maximum over the reference proteins, times its log10 IDF.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from protatlas.engines.encoders import (
+    EMBEDDED_PACK,
+    Arrays,
+    Encoder,
+    Float1D,
+    Float2D,
+    Int2D,
+    read_manifest,
+    read_weights,
+)
+from protatlas.errors import AtlasDamaged, InvalidInput
+from protatlas.records import Feature, Region
+
+Int1D: TypeAlias = npt.NDArray[np.int32]
+
+TABLE = "features.parquet"
+# A residue belongs to a region from this share of the feature's peak on the protein on; gaps of so many residues join.
+REGION_SHARE = 0.5
+REGION_GAP = 2
+# Rows of residues that are multiplied at a time: 512 x 4,096 float32 are 8 MiB and stay in cache.
+CHUNK = 512
+# Columns are first compared in this many interleaved groups: the k largest lie in the k groups of largest maximum.
+GROUPS = 256
+
+
+class Activations(NamedTuple):
+    """Features of each residue: `indices` int32 (L, k) and raw `values` float32 (L, k) >= 0; 0 marks an unused slot."""
+
+    indices: Int2D
+    values: Float2D
+
+
+class Profile(NamedTuple):
+    """Features of a protein: `indices` int32 (n,) ascending and normalised `values` float32 (n,) > 0."""
+
+    indices: Int1D
+    values: Float1D
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Weights of the two cosines in the similarity, which add up to 1: of embeddings and of profiles."""
+
+    dense: float
+    sparse: float
+
+    def similarity(self, embedding_cosine: Float1D, profile_cosine: Float1D) -> Float1D:
+        """Similarity 0 to 1, higher is closer, float32 of the shape of the arguments; 1 where both cosines are 1."""
+        mixed = self.dense * embedding_cosine + self.sparse * profile_cosine
+        return np.clip(mixed, 0.0, 1.0).astype(np.float32)
+
+
+class SparseAutoencoder:
+    """The encoder half of a TopK sparse autoencoder.
+
+    Attributes
+    ----------
+    id, encoder_id : str
+        Its own name with the hash of its weights, and the id of the one encoder whose residues it reads.
+    size, k : int
+        Number of features, and how many are kept for each residue.
+    """
+
+    def __init__(self, arrays: Arrays, sae_id: str, encoder_id: str) -> None:
+        self.id, self.encoder_id = sae_id, encoder_id
+        self._weights = np.ascontiguousarray(arrays["w_enc"].astype(np.float32) * arrays["scale"].astype(np.float32))
+        self._bias = arrays["b_enc"].astype(np.float32) - arrays["b_dec"].astype(np.float32) @ self._weights
+        self.k = int(arrays["k"].astype(np.int64))
+        self.size = self._weights.shape[1]
+
+    def activate(self, residues: Float2D) -> Activations:
+        """Largest k activations of each residue, in no order; `residues` is float32 (L, width of the encoder).
+
+        Raises
+        ------
+        InvalidInput
+            The residues have another width: they come from another encoder.
+        """
+        if residues.ndim != 2 or residues.shape[1] != len(self._weights):
+            raise InvalidInput("residues", f"shape {residues.shape}", f"(L, {len(self._weights)}) of {self.encoder_id}")
+        spread = residues.std(axis=1, ddof=1, keepdims=True) + 1e-5
+        z = (residues - residues.mean(axis=1, keepdims=True)) / spread
+        indices = np.zeros((len(z), self.k), dtype=np.int32)
+        values = np.zeros((len(z), self.k), dtype=np.float32)
+        for at in range(0, len(z), CHUNK):
+            raw = z[at : at + CHUNK] @ self._weights
+            raw += self._bias
+            indices[at : at + CHUNK], values[at : at + CHUNK] = largest(raw, self.k)
+        return Activations(indices, np.maximum(values, 0))
+
+
+def largest(rows: Float2D, k: int) -> tuple[Int2D, Float2D]:
+    """Columns and values of the k largest of each row, int32 and float32 (n, k), in no order."""
+    n, size = rows.shape
+    columns = np.broadcast_to(np.arange(size, dtype=np.int32), rows.shape)
+    if size % GROUPS == 0 and k < GROUPS < size:
+        maxima = rows.reshape(n, size // GROUPS, GROUPS).max(axis=1)
+        best = np.argpartition(maxima, GROUPS - k, axis=1)[:, GROUPS - k :].astype(np.int32)
+        steps = np.arange(0, size, GROUPS, dtype=np.int32)
+        columns = (best[:, :, None] + steps).reshape(n, -1)
+        rows = np.take_along_axis(rows, columns, axis=1)
+    kept = np.argpartition(rows, rows.shape[1] - k, axis=1)[:, rows.shape[1] - k :]
+    return np.take_along_axis(columns, kept, axis=1), np.take_along_axis(rows, kept, axis=1)
+
+
+class FeatureSet:
+    """A sparse autoencoder with the statistics and labels of its features.
+
+    Attributes
+    ----------
+    sae : SparseAutoencoder
+    idf, maximum : float32 (size,)
+        log10 inverse document frequency and raw maximum of each feature over the reference proteins.
+    ranking : Ranking
+        How the cosines of embeddings and of profiles add up to a similarity.
+    active_threshold : float
+        Normalised value from which on a feature counts as active on a protein.
+    """
+
+    def __init__(self, pack: Path, sae: SparseAutoencoder, arrays: Arrays, rules: Mapping[str, float]) -> None:
+        self.sae, self._pack = sae, pack
+        self.idf = arrays["idf"].astype(np.float32)
+        self.maximum = arrays["maximum"].astype(np.float32)
+        self.ranking = Ranking(dense=rules["dense"], sparse=rules["sparse"])
+        self.active_threshold = rules["active_threshold"]
+        self._factor = np.where(self.maximum > 0, np.maximum(self.idf, 0) / np.maximum(self.maximum, 1e-6), 0)
+
+    @cached_property
+    def table(self) -> Sequence[Feature]:
+        """What each feature means, by feature index; read on first use."""
+        return read_table(self._pack / TABLE, self.sae.size)
+
+    def profile(self, activations: Activations) -> Profile:
+        """Normalised value of each feature that is active on the protein (see the module)."""
+        pooled = np.zeros(self.sae.size, dtype=np.float32)
+        np.maximum.at(pooled, activations.indices.ravel(), activations.values.ravel())
+        pooled *= self._factor.astype(np.float32)
+        indices = np.flatnonzero(pooled > 0).astype(np.int32)
+        return Profile(indices, pooled[indices])
+
+    def active(self, profile: Profile) -> frozenset[int]:
+        """Features whose normalised value reaches `active_threshold`: the set that clusters compare."""
+        return frozenset(profile.indices[profile.values >= self.active_threshold].tolist())
+
+    def regions(self, activations: Activations, feature_index: int) -> tuple[Region, ...]:
+        """Stretches where the feature reaches half of its peak on this protein, in order; empty where it is silent.
+
+        Positions are 1-based and inclusive; stretches at most two residues apart are one; means are raw.
+        """
+        trace = np.where(activations.indices == feature_index, activations.values, 0).max(axis=1, initial=0)
+        if not trace.any():
+            return ()
+        on = np.flatnonzero(trace >= REGION_SHARE * trace.max())
+        runs = np.split(on, np.flatnonzero(np.diff(on) > REGION_GAP + 1) + 1)
+        return tuple(_region(trace, int(run[0]), int(run[-1])) for run in runs)
+
+    def check_encoder(self, encoder: Encoder) -> None:
+        """Raise `InvalidInput` naming both ids unless the features belong to this encoder."""
+        if encoder.id != self.sae.encoder_id:
+            expected = f"the encoder it was trained on, {self.sae.encoder_id}"
+            raise InvalidInput("sae", f"{self.sae.id} was given residues of {encoder.id}", expected)
+
+
+def _region(trace: Float1D, first: int, last: int) -> Region:
+    """Region of the 0-based inclusive stretch of a trace, float32 (L,)."""
+    part = trace[first : last + 1]
+    peak = first + int(part.argmax()) + 1
+    return Region(start=first + 1, end=last + 1, peak_residue=peak, mean_activation=float(part.mean()))
+
+
+def read_table(path: Path, size: int) -> tuple[Feature, ...]:
+    """Features of a table, by feature index.
+
+    Raises
+    ------
+    AtlasDamaged
+        The table is missing, or does not hold the features 0 to `size` - 1 in order.
+    """
+    from pyarrow import ArrowException, parquet  # takes longer to import than the first search takes to answer
+
+    try:
+        rows = parquet.read_table(path).to_pylist()
+    except (OSError, ArrowException) as error:
+        raise AtlasDamaged(str(path), "the feature table cannot be read", "Copy or remake the pack.") from error
+    if [row["feature_index"] for row in rows] != list(range(size)):
+        raise AtlasDamaged(str(path), f"its features are not 0 to {size - 1}", "Copy or remake the pack.")
+    return tuple(Feature.model_validate(row) for row in rows)
+
+
+def open_features(pack: Path | None = None) -> FeatureSet:
+    """Features of a model pack, of the embedded one by default.
+
+    Raises
+    ------
+    AtlasDamaged
+        The weights are missing or changed.
+    InvalidInput
+        The sparse autoencoder belongs to another encoder than the pack's; the message names both.
+    """
+    folder = pack or EMBEDDED_PACK
+    manifest = read_manifest(folder)
+    encoder, entry, rules = (_entry(folder, manifest, name) for name in ("encoder", "sae", "ranking"))
+    arrays, sae_id = read_weights(folder, "sae")
+    sae = SparseAutoencoder(arrays, sae_id, str(entry["encoder_id"]))
+    if encoder["id"] != sae.encoder_id:
+        raise InvalidInput(
+            "sae", f"{sae.id} in a pack of {encoder['id']}", f"the encoder it was trained on, {sae.encoder_id}"
+        )
+    return FeatureSet(folder, sae, arrays, {name: float(str(value)) for name, value in rules.items()})
+
+
+def _entry(folder: Path, manifest: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Object `name` of a manifest."""
+    entry = manifest.get(name)
+    if not isinstance(entry, dict):
+        raise AtlasDamaged(str(folder), f"the manifest has no `{name}`", "Copy or remake the pack.")
+    return entry
