@@ -30,6 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from protatlas import __version__
 from protatlas.tools.calls import Metrics, call
 from protatlas.tools.registry import AppT, Tools, describe
+from protatlas.tools.schemas import codes
 
 MCP_PATH = "/mcp"
 
@@ -64,8 +65,8 @@ names, genes, organisms and UniProt accessions lead to a sequence through esm_at
 through esm_atlas_lookup_accession. The sequence then goes to the tools for similar clusters, protein details, \
 cluster membership, structure and BLAST. Residue positions are 1-based and inclusive in the sequence passed; pLDDT \
 and pTM are 0 to 1. Labels of SAE features are hypotheses computed from annotations; label_reliability says how far \
-they hold. Each answer names its source. Errors carry a stable code, and retryable says whether the same call may \
-succeed later."""
+they hold. Each answer names its source. Errors carry a stable code ({codes}), and retryable says \
+whether the same call may succeed later.""".format(codes=", ".join(map(str, codes())))
 
 Context = ServerRequestContext[Any, Any]
 
@@ -239,7 +240,7 @@ def serve_http(web: ASGIApp, *, host: str, port: int, shutdown_s: int = SHUTDOWN
         server_header=False,
         timeout_graceful_shutdown=shutdown_s,
     )
-    # Answers to the handshake revisions are streams that sse-starlette would cut at the signal; ours all come to an end.
+    # Answers to the handshake revisions are streams that sse-starlette would cut at the signal; all of ours end soon.
     AppStatus.enable_automatic_graceful_drain = False
     # uvicorn raises the signal again once it has shut down; by then the work is done and the exit is a clean one.
     signal.signal(signal.SIGTERM, lambda *_: None)
