@@ -45,7 +45,7 @@ def test_the_eight_tools_of_the_contract_are_listed_within_25_kilobytes(app: App
     listed = _listed(app)
 
     assert {tool["name"] for tool in listed} == set(VALID)
-    assert len(json.dumps({"tools": listed}).encode()) <= 25_000
+    assert len(json.dumps({"tools": listed}, separators=(",", ":")).encode()) <= 25_000
 
 
 def test_every_argument_is_described_and_no_schema_needs_a_reference(app: App) -> None:

@@ -33,57 +33,47 @@ class Highlight(Record):
 
     chain_id: Annotated[
         str,
-        Field(min_length=1, max_length=8, description="Chain of the residue: coordinates have the one chain `A`."),
+        Field(min_length=1, max_length=8, description="Always `A`."),
     ] = CHAIN
     author_residue_number: Annotated[
-        int, Field(ge=1, le=4000, description="Residue number, 1 to N of the sequence passed, initiator Met included.")
+        int, Field(ge=1, le=4000, description="1 to N of the sequence passed, initiator Met included.")
     ]
     expected_residue: Annotated[
         str | None,
         Field(
             pattern="^[A-Za-z]{3}$",
-            description="Three-letter code that you expect there, such as `HIS`; another residue there is an error.",
+            description="Three-letter code that must be there, such as `HIS`.",
         ),
     ] = None
-    color: Annotated[
-        str | None, Field(pattern="^#[0-9A-Fa-f]{6}$", description="Colour, such as `#ff0000`; magenta by default.")
-    ] = None
+    color: Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$", description="Such as `#ff0000`.")] = None
 
 
 class Camera(Record):
     """Turns of the picture after its orientation, in degrees, and how close it is."""
 
-    turn: Annotated[float, Field(ge=-360, le=360, description="Degrees about the vertical axis.")] = 0.0
-    tilt: Annotated[float, Field(ge=-360, le=360, description="Degrees about the horizontal axis.")] = 0.0
+    turn: Annotated[float, Field(ge=-360, le=360, description="Degrees about the vertical.")] = 0.0
+    tilt: Annotated[float, Field(ge=-360, le=360, description="Degrees about the horizontal.")] = 0.0
     roll: Annotated[float, Field(ge=-360, le=360, description="Degrees about the line of sight.")] = 0.0
-    zoom: Annotated[
-        float, Field(ge=0.2, le=10, description="1 fits the whole structure, 2 shows it twice as large.")
-    ] = 1.0
-    center_residue: Annotated[
-        int | None, Field(ge=1, le=4000, description="Residue number in the middle of the picture; null: the centre.")
-    ] = None
+    zoom: Annotated[float, Field(ge=0.2, le=10, description="1 fits the whole, 2 is twice as large.")] = 1.0
+    center_residue: Annotated[int | None, Field(ge=1, le=4000, description="Residue in the middle.")] = None
 
 
 class View(Record):
     """How a structure is drawn."""
 
-    representation: Annotated[
-        Representation, Field(description="`cartoon` shows helices and strands, `surface` the shape.")
-    ] = "cartoon"
-    orientation: Annotated[
-        Orientation, Field(description="Side to look at; `front` lays the longest axis across the picture.")
-    ] = "front"
+    representation: Annotated[Representation, Field(description="Helices and strands, or the shape.")] = "cartoon"
+    orientation: Annotated[Orientation, Field(description="Side; `front` lays the longest axis across.")] = "front"
     color_by: Annotated[
         ColorBy,
-        Field(description="`chain`: one colour; `confidence`: pLDDT bands; `feature`: activations of one SAE feature."),
+        Field(description="One colour, pLDDT bands, or activations of `feature_index`."),
     ] = "chain"
     highlights: Annotated[
-        tuple[Highlight, ...], Field(max_length=MAX_HIGHLIGHTS, description="Up to 32 residues to point out.")
+        tuple[Highlight, ...], Field(max_length=MAX_HIGHLIGHTS, description="Up to 32 residues.")
     ] = ()
     visible_chain_ids: Annotated[
-        tuple[str, ...] | None, Field(min_length=1, max_length=8, description="Chains to draw; null draws all (`A`).")
+        tuple[str, ...] | None, Field(min_length=1, max_length=8, description="Chains to draw; by default all.")
     ] = None
-    camera: Annotated[Camera | None, Field(description="Turns and zoom after the orientation.")] = None
+    camera: Annotated[Camera | None, Field(description="After the orientation.")] = None
 
 
 class Structure:
@@ -262,7 +252,10 @@ def view_warnings(structure: Structure, view: View) -> list[str]:
     """What a reader of the picture should know; empty where nothing is amiss."""
     record, warnings = structure.record, []
     if record.kind == "experimental" and record.identity < 1:
-        warnings.append(f"{record.entry} chain {record.chain} differs from the sequence in {1 - record.identity:.1%}.")
+        other = round((1 - record.identity) * record.residues)
+        warnings.append(
+            f"{record.entry} chain {record.chain} has another residue at {other} of {record.residues} places."
+        )
     if structure.is_backbone_only:
         warnings.append("The coordinates hold the backbone only (N, CA, C, O): there are no side chains.")
     if view.color_by == "confidence" and not structure.has_confidence:

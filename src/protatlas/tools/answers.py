@@ -1,28 +1,27 @@
 """Parts that several answers share: where an answer comes from, and features with their labels."""
 
-from typing import Annotated
-
-from pydantic import Field
-
 from protatlas.app import App
 from protatlas.records import Feature, Reliability
 from protatlas.tools.registry import Answer
 
 
 class Provenance(Answer):
-    """Where an answer comes from."""
+    """Where an answer comes from: `origin` `atlas` is the local atlas alone, `version` its build time, UTC."""
 
-    origin: Annotated[str, Field(description="`atlas`: the local atlas alone.")] = "atlas"
+    origin: str = "atlas"
     atlas: str
-    version: Annotated[str, Field(description="Build time of the atlas, UTC.")]
+    version: str
 
 
 class Sourced(Answer):
-    """Answer that says where it comes from and whether the sequence left this machine."""
+    """Answer that says where it comes from and whether the sequence left this machine.
+
+    `sent_to` names the services that got the query; `notes` say what was understood, changed or left out.
+    """
 
     provenance: Provenance
-    sent_to: Annotated[tuple[str, ...], Field(description="Services that were sent the query; empty: none.")] = ()
-    notes: Annotated[tuple[str, ...], Field(description="What was understood, changed or left out.")] = ()
+    sent_to: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class LabelledFeature(Answer):

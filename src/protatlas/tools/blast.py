@@ -29,35 +29,30 @@ class BlastArguments(Arguments):
             min_length=1,
             max_length=MAX_CHARACTERS,
             description="One protein: one-letter codes, FASTA or a GenBank block, up to 4,000 residues.",
-            examples=["MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"],
         ),
     ]
-    program: Annotated[
-        Program, Field(description="Only blastp, protein against protein, runs here; others are an error.")
-    ] = "blastp"
+    program: Annotated[Program, Field(description="Only blastp runs here.")] = "blastp"
     database: Annotated[
         str | None,
         Field(
             min_length=1,
             max_length=128,
-            description="Leave out, or `atlas`: all proteins of this atlas. No other is served.",
+            description="`atlas`, the default: all its proteins.",
         ),
     ] = None
     expect: Annotated[float, Field(gt=0, description="Highest E-value of a hit, e.g. 0.001 for sure relatives.")] = 10
     hitlist_size: Annotated[int, Field(ge=1, le=500, description="Most hits returned; `total` counts all.")] = 10
     megablast: Annotated[bool, Field(description="For blastn alone; leave out.")] = False
     max_wait: Annotated[
-        float, Field(gt=0, le=3600, description="Seconds to wait; the search goes on, repeat the call to join it.")
+        float, Field(gt=0, le=3600, description="Seconds to wait; repeat the call to join a search.")
     ] = 600
-    poll_interval: Annotated[
-        float | None, Field(ge=1, description="Seconds between polls of a remote search; no effect on a local one.")
-    ] = None
+    poll_interval: Annotated[float | None, Field(ge=1, description="Seconds between polls of a remote search.")] = None
     engine: Annotated[
         Literal["auto", "local", "ncbi", "ebi"],
-        Field(description="`auto` and `local` search on this machine; ncbi and ebi are not served."),
+        Field(description="`auto` and `local` search here; others are not served."),
     ] = "auto"
     raw_report_chars: Annotated[
-        int, Field(ge=0, le=50_000, description="Characters of text report with alignments; 0 for none.")
+        int, Field(ge=0, le=50_000, description="Characters of the text report with alignments.")
     ] = 2_000
 
 
@@ -67,12 +62,12 @@ class BlastHit(Answer):
     accession: str
     title: str
     organism: str | None
-    taxid: Annotated[int | None, Field(description="NCBI taxon.")]
+    taxid: int | None
     length: int
     bit_score: float
     evalue: float
-    identity_pct: Annotated[float, Field(description="Identical columns of the best alignment, 0 to 100.")]
-    coverage_pct: Annotated[float, Field(description="Part of the query in the best alignment, 0 to 100.")]
+    identity_pct: Annotated[float, Field(description="0 to 100.")]
+    coverage_pct: Annotated[float, Field(description="Aligned part of the query, 0 to 100.")]
     query_start: Annotated[int, Field(description="1-based; ends are inclusive.")]
     query_end: int
     subject_start: int
@@ -80,18 +75,18 @@ class BlastHit(Answer):
 
 
 class BlastAnswer(Sourced):
-    """Answer of `blast_sequence`."""
+    """Answer of `blast_sequence`: hits best first, `rid` the same for equal searches."""
 
-    rid: Annotated[str, Field(description="Id of the search; equal searches have equal ids.")]
-    hits: Annotated[tuple[BlastHit, ...], Field(description="Best first; empty: none up to the E-value.")]
-    total: Annotated[int | None, Field(description="Hits up to the E-value, before hitlist_size; null: unknown.")]
+    rid: str
+    hits: tuple[BlastHit, ...]
+    total: Annotated[int | None, Field(description="Before hitlist_size; null: unknown.")]
     status: Literal["READY"] = "READY"
     program: Program
     database: str
-    hitCount: Annotated[int, Field(description="Hits in the report.")]  # noqa: N815  # name of the contract
+    hitCount: int  # noqa: N815  # name of the contract
     returned: int
-    truncated: Annotated[bool | None, Field(description="Whether `total` is more than `returned`.")]
-    elapsed_seconds: Annotated[float, Field(description="Wall clock of this call's wait.")]
+    truncated: bool | None
+    elapsed_seconds: float
     raw_report_excerpt: str
     raw_report_truncated: bool
     engine: str
@@ -209,11 +204,10 @@ BLAST_SEQUENCE = Tool(
     name="blast_sequence",
     title="Protein BLAST against the atlas",
     description="""
-    Aligns one protein sequence with every protein of the atlas and returns the hits with E-value, percent identity and
-    aligned ranges: for homologs, percent identity, or naming an unknown sequence. For distant relatives by features use
-    esm_atlas_search_similar_protein_clusters; with a name or UniProt accession instead of a sequence,
-    esm_atlas_search_uniprot. Runs on this machine by phmmer, about 0.2 s in 20,000 proteins; nothing is sent away.
-    No relative gives an empty `hits` with `total` 0; DNA, several records or a remote database are errors.
+    Aligns a protein sequence with every protein of the atlas: homologs with E-value, percent identity and ranges. For
+    distant relatives by features use esm_atlas_search_similar_protein_clusters, with a name or accession
+    esm_atlas_search_uniprot. Runs here by phmmer, about 0.2 s in 20,000 proteins; nothing is sent away. No relative
+    gives empty `hits`; DNA, several records or a remote database are errors.
     """,
     arguments=BlastArguments,
     answer=BlastAnswer,

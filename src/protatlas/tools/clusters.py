@@ -35,25 +35,23 @@ class RepresentativeFeature(LabelledFeature):
 
 
 class ClusterAnswer(Sourced):
-    """Answer of `esm_atlas_get_cluster_info`."""
+    """Answer of `esm_atlas_get_cluster_info`; source, name, hash and features are those of the representative."""
 
     accession: Annotated[str, Field(description="Accession of the representative.")]
-    source: Annotated[str, Field(description="Database of the representative.")]
-    protein_name: Annotated[str | None, Field(description="Name of the representative.")]
-    protein_hash: Annotated[str, Field(description="MD5 of the representative's sequence.")]
+    source: str
+    protein_name: str | None
+    protein_hash: str
     cluster_size: Annotated[int, Field(description="Distinct sequences.")]
     cluster_pct_characterized: Annotated[
-        float | None, Field(description="Members with a Pfam domain, 0 to 100; null: the atlas has no domains.")
+        float | None, Field(description="Members with a Pfam domain, 0 to 100; null: unknown.")
     ]
     cluster_mean_domain_coverage: Annotated[
-        float | None, Field(description="Mean share of residues in domains, 0 to 1; null: the atlas has no domains.")
+        float | None, Field(description="Mean share of residues in domains, 0 to 1; null: unknown.")
     ]
     top_pfam_domains: tuple[PfamCount, ...]
     representative_features: tuple[RepresentativeFeature, ...]
-    sae: Annotated[str, Field(description="The sparse autoencoder that the feature numbers belong to.")]
-    taxonomy_info: Annotated[
-        Taxon | None, Field(description="Lowest common ancestor of members with a known lineage; null: none known.")
-    ]
+    sae: str
+    taxonomy_info: Annotated[Taxon | None, Field(description="Lowest common ancestor of the members with a lineage.")]
     top_phyla: Annotated[dict[str, int], Field(description="Members by phylum.")]
     members_without_lineage: int
 

@@ -30,14 +30,14 @@ class FeatureAnswer(Sourced, LabelledFeature):
     category: str | None
     activation_pattern: str | None
     exemplar_protein_families: str | None
-    f1: Annotated[float | None, Field(description="F1 of feature against concept on proteins that did not choose it.")]
-    uniref90_frequency: Annotated[int, Field(description="Reference proteins in which it is active; see `reference`.")]
-    reference: Annotated[str, Field(description="What frequency and activations were counted over.")]
+    f1: Annotated[float | None, Field(description="Of label and feature on unseen proteins.")]
+    uniref90_frequency: Annotated[int, Field(description="Proteins of `reference` where it is active.")]
+    reference: str
     top_swissprot_activations: tuple[Activation, ...]
     decoder_nearest_neighbors: Annotated[
         tuple[int, ...], Field(description="Features with like meaning, closest first.")
     ]
-    sae: Annotated[str, Field(description="The sparse autoencoder that the feature number belongs to.")]
+    sae: str
 
 
 def get_sae_feature_detail(app: App, arguments: FeatureArguments) -> FeatureAnswer:

@@ -45,7 +45,7 @@ class FoundProtein(Answer):
     protein_name: str | None
     gene: str | None
     organism: str | None
-    function: Annotated[str | None, Field(description="GO terms of the protein, where the atlas has them.")]
+    function: Annotated[str | None, Field(description="From GO terms.")]
     sequence: str
     sequence_length: int
     organism_id: int | None
@@ -55,9 +55,9 @@ class FoundProtein(Answer):
 class SearchAnswer(Sourced):
     """Answer of `esm_atlas_search_uniprot`."""
 
-    query_label: Annotated[str, Field(description="The query as it was understood.")]
-    num_results: Annotated[int, Field(description="Proteins in this answer.")]
-    total_results: Annotated[int, Field(description="Proteins that match in the whole atlas.")]
+    query_label: str
+    num_results: int
+    total_results: Annotated[int, Field(description="Proteins of the whole atlas that match.")]
     proteins: tuple[FoundProtein, ...]
 
 
@@ -120,7 +120,7 @@ class AccessionAnswer(Sourced):
     """Answer of `esm_atlas_lookup_accession`."""
 
     accession: str
-    database: Annotated[str, Field(description="UniParc, MGnify, IMG, another database, or `user`.")]
+    database: str
     sequence: str
     sequence_length: int
 
@@ -193,9 +193,9 @@ class DetailsAnswer(Sourced):
     gene: str | None
     organism: str | None
     domains: Annotated[tuple[str, ...], Field(description="Pfam domains as `PF00042 Globin 28-138`.")]
-    sae: Annotated[str, Field(description="The sparse autoencoder that the feature numbers belong to.")]
-    sae_features: Annotated[tuple[FeatureProfile, ...], Field(description="Strongest first; the top ones only.")]
-    active_features: Annotated[int, Field(description="Features that fire at all.")]
+    sae: str
+    sae_features: Annotated[tuple[FeatureProfile, ...], Field(description="Top ones only, strongest first.")]
+    active_features: int
     ptm: float | None
     mean_plddt: float | None
     structure_available: bool

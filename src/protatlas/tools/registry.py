@@ -7,7 +7,6 @@ schemas that clients read, and the strictness of the values, come from these mod
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import cleandoc
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from mcp import types
@@ -71,7 +70,7 @@ class Tool(Generic[AppT, ArgumentsT]):
     Attributes
     ----------
     name, title, description : str
-        As clients see them; the description may be indented like a docstring.
+        As clients see them, the description in one line however it was broken.
     arguments, answer : type
         The two models.
     run : callable
@@ -115,11 +114,10 @@ def describe(tool: Tool[AppT, ArgumentsT]) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=cleandoc(tool.description),
+        description=" ".join(tool.description.split()),
         input_schema=input_schema(tool.arguments),
         output_schema=output_schema(tool.answer),
         annotations=types.ToolAnnotations(
-            title=tool.title,
             read_only_hint=True,
             destructive_hint=False,
             idempotent_hint=True,

@@ -35,13 +35,9 @@ ERROR_SCHEMA: Mapping[str, JsonValue] = MappingProxyType(
     {
         "type": "object",
         "properties": {
-            "code": {"type": "string", "enum": codes()},
+            "code": {"type": "string"},
             "message": {"type": "string"},
             "retryable": {"type": "boolean"},
-            "retry_after_s": {"type": "number"},
-            "argument": {"type": "string"},
-            "actual_length": {"type": "integer"},
-            "max_length": {"type": "integer"},
         },
         "required": ["code", "message", "retryable"],
     }
@@ -64,7 +60,8 @@ def input_schema(model: type[BaseModel]) -> Schema:
 def output_schema(model: type[BaseModel]) -> Schema:
     """Output schema of a tool: its success object or the error object of the contract.
 
-    Fields that may be null say so in their `type`. Later versions may add fields, so none are forbidden.
+    Fields that may be null say so in their `type`. Later versions may add fields, so none are forbidden; which fields
+    are required is said of the object itself and not of those inside it, where all always are, to keep the list short.
     """
     written = model.model_json_schema(mode="serialization")
     success = _Plain(written, is_input=False).node(written)
@@ -88,6 +85,8 @@ class _Plain:
             schema["properties"] = {name: self._property(name, node, depth) for name, node in properties.items()}
             if not self._is_input:
                 schema.pop("additionalProperties", None)
+                if depth:
+                    schema.pop("required", None)
         for key in ("items", "additionalProperties"):
             if isinstance(inner := schema.get(key), dict):
                 schema[key] = self.node(inner, depth=depth + 1)
@@ -107,8 +106,8 @@ class _Plain:
     def _resolved(self, written: Schema) -> Schema:
         """Copy of a node without `$ref`, `anyOf`, `title`, `description` and a null default."""
         schema = {key: value for key, value in written.items() if key not in {"$defs", "title", "description"}}
-        if schema.get("default", 0) is None:
-            del schema["default"]
+        if schema.get("default", 0) is None or not self._is_input:
+            schema.pop("default", None)
         if (reference := schema.pop("$ref", None)) is not None:
             target = self._definitions[str(reference).removeprefix("#/$defs/")]
             return self._resolved(target) | schema

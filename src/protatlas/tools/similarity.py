@@ -53,7 +53,7 @@ class SimilarCluster(Answer):
     similarity_score: Annotated[float, Field(description="0 to 1; 1 is the identical sequence.")]
     cluster_size: int
     cluster_pct_characterized: Annotated[
-        float | None, Field(description="Members with a Pfam domain, 0 to 100; null: the atlas has no domains.")
+        float | None, Field(description="Members with a Pfam domain, 0 to 100; null: unknown.")
     ]
     shared_features: Annotated[tuple[SharedFeature, ...], Field(description="Largest share first.")]
 
@@ -68,16 +68,20 @@ class FeatureAcross(LabelledFeature):
 
 
 class SimilarAnswer(Sourced):
-    """Answer of `esm_atlas_search_similar_protein_clusters`."""
+    """Answer of `esm_atlas_search_similar_protein_clusters`.
+
+    `sae` names the sparse autoencoder that the feature numbers belong to, `similarity` says how scores are computed;
+    `restricted_count` counts hits withheld, and a local atlas withholds none.
+    """
 
     query_sequence_length: int
     hits: tuple[SimilarCluster, ...]
     returned: int
     total: Annotated[int, Field(description="Clusters that were ranked; every one has some similarity.")]
     top_features_across_results: tuple[FeatureAcross, ...]
-    restricted_count: Annotated[int, Field(description="Hits withheld; this atlas withholds none.")]
-    sae: Annotated[str, Field(description="The sparse autoencoder that the feature numbers belong to.")]
-    similarity: Annotated[str, Field(description="How similarity_score is computed.")]
+    restricted_count: int
+    sae: str
+    similarity: str
 
 
 def search_similar_protein_clusters(app: App, arguments: SimilarArguments) -> SimilarAnswer:

@@ -25,9 +25,7 @@ COORDINATES_META = "protatlas/coordinates"
 class ViewOptions(View):
     """How the structure is drawn."""
 
-    feature_index: Annotated[
-        int | None, Field(ge=0, le=16_383, description="SAE feature to paint, with `color_by` `feature`.")
-    ] = None
+    feature_index: Annotated[int | None, Field(ge=0, le=16_383, description="SAE feature to paint.")] = None
 
 
 class StructureArguments(Arguments):
@@ -41,9 +39,7 @@ class StructureArguments(Arguments):
             description="One protein: one-letter codes or FASTA, up to 4,000 characters.",
         ),
     ]
-    view_options: Annotated[
-        ViewOptions | None, Field(description="How to draw it; by default a cartoon in one colour from the front.")
-    ] = None
+    view_options: Annotated[ViewOptions | None, Field(description="How to draw it.")] = None
 
 
 class StructureSource(Answer):
@@ -51,11 +47,11 @@ class StructureSource(Answer):
 
     provider: str
     protein_hash: str
-    kind: Annotated[Literal["atlas", "fold"], Field(description="Stored in the atlas, or folded for this call.")]
+    kind: Annotated[Literal["atlas", "fold"], Field(description="Stored, or folded for this call.")]
     folded_on_miss: bool
-    model: Annotated[str | None, Field(description="Model that predicted them; null for experimental ones.")]
+    model: str | None
     structure_kind: Literal["experimental", "predicted"]
-    entry: Annotated[str, Field(description="Entry of the structure, such as a PDB id.")]
+    entry: str
     entry_chain: str
     method: str | None
 
@@ -64,12 +60,12 @@ class Descriptor(Answer):
     """The coordinate file."""
 
     file_name: str
-    sha256: Annotated[str, Field(description="SHA-256 of the coordinate file.")]
+    sha256: str
     format: str
     first_residue: int
     last_residue: int
     residues_with_coordinates: int
-    identity: Annotated[float, Field(description="Share of them that equal the sequence, 0 to 1.")]
+    identity: Annotated[float, Field(description="Share of these equal to the sequence.")]
     source: StructureSource
 
 
@@ -78,10 +74,10 @@ class StructureAnswer(Sourced):
 
     sequence_length: int
     descriptor: Descriptor
-    preview_status: Annotated[Literal["ready", "unavailable"], Field(description="Whether a PNG is in the result.")]
+    preview_status: Literal["ready", "unavailable"]
     inspection_status: Annotated[
         Literal["complete", "partial", "differs"],
-        Field(description="Coordinates against the sequence: all residues, some residues, or other residues too."),
+        Field(description="Coordinates cover all of the sequence, a part, or differ."),
     ]
     warnings: tuple[str, ...]
     mean_plddt: float | None
