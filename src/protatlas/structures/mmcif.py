@@ -5,6 +5,7 @@ The category and item names are those of the PDBx/mmCIF dictionary (https://mmci
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 THREE_LETTER = {
@@ -55,9 +56,7 @@ ATOM_ITEMS = (
 # DSSP: alpha, 3-10 and pi helices; extended strands (doi:10.1002/bip.360221211).
 HELIX_STATES, STRAND_STATES = "HGI", "E"
 _TOKEN = re.compile(
-    r"^;(?P<text>.*?)^;(?=\s|\Z)|(?P<comment>(?<!\S)#[^\n]*)"
-    r"|(?<!\S)'(?P<single>.*?)'(?=\s|\Z)|(?<!\S)\"(?P<double>.*?)\"(?=\s|\Z)|(?P<bare>\S+)",
-    re.MULTILINE | re.DOTALL,
+    r"(?<!\S)'(?P<single>.*?)'(?=\s|\Z)|(?<!\S)\"(?P<double>.*?)\"(?=\s|\Z)|(?P<comment>(?<!\S)#.*)|(?P<bare>\S+)"
 )
 
 Point = tuple[float, float, float]
@@ -111,7 +110,7 @@ def write_chain(name: str, title: str, residues: Sequence[Residue]) -> bytes:
 def read_table(text: str, category: str) -> list[dict[str, str]]:
     """Rows of one category (`atom_site`) as item name to value, in file order; empty where the file has none."""
     prefix = f"_{category}."
-    tokens = _tokens(text)
+    tokens = _Tokens(text)
     pairs: dict[str, str] = {}
     for value, quoted in tokens:
         if quoted:
@@ -142,7 +141,7 @@ class _Tokens(Iterator[tuple[str, bool]]):
     """Tokens of a CIF text, each with whether it was quoted, and a look at the one that comes next."""
 
     def __init__(self, text: str) -> None:
-        self._found = [_token(match) for match in _TOKEN.finditer(text) if match["comment"] is None]
+        self._found = list(_split(text))
         self._next = 0
 
     def __next__(self) -> tuple[str, bool]:
@@ -166,12 +165,17 @@ class _Tokens(Iterator[tuple[str, bool]]):
         return not token[1] and token[0].startswith("_")
 
 
-def _tokens(text: str) -> _Tokens:
-    return _Tokens(text)
-
-
-def _token(match: re.Match[str]) -> tuple[str, bool]:
-    return match[match.lastgroup or "bare"], match.lastgroup != "bare"
+def _split(text: str) -> Iterator[tuple[str, bool]]:
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith(";"):
+            rest = takewhile(lambda line: not line.startswith(";"), lines)
+            yield "\n".join([line[1:], *rest]), True
+        elif "'" in line or '"' in line or "#" in line:
+            found = [match for match in _TOKEN.finditer(line) if match["comment"] is None]
+            yield from ((match[match.lastgroup or "bare"], match.lastgroup != "bare") for match in found)
+        else:
+            yield from ((word, False) for word in line.split())
 
 
 def _atom_rows(residues: Sequence[Residue]) -> Iterator[str]:

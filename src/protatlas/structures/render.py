@@ -3,7 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,6 +41,7 @@ class Renderer:
         self._command = tuple(command)
         self._lock = Lock()
         self._worker: subprocess.Popen[bytes] | None = None
+        self._ending: Callable[[], object]
 
     def start(self) -> None:
         """Start the worker now, so that the first picture does not wait for it.
@@ -99,10 +101,11 @@ class Renderer:
         """The worker, started where there is none that lives; it has said that PyMOL is loaded."""
         if self._worker is not None and self._worker.poll() is None:
             return self._worker
+        self._stop()
         if find_spec("pymol") is None:
             raise DependencyUnavailable("PyMOL", INSTALL)
         self._worker = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        finalize(self, self._worker.kill)
+        self._ending = finalize(self, _end, self._worker)
         self._exchange(self._worker, None)
         return self._worker
 
@@ -127,14 +130,19 @@ class Renderer:
         return answer
 
     def _stop(self) -> None:
-        if self._worker is None:
-            return
-        self._worker.kill()
-        self._worker.wait()
-        for pipe in (self._worker.stdin, self._worker.stdout):
-            if pipe is not None:
+        if self._worker is not None:
+            self._ending()
+            self._worker = None
+
+
+def _end(worker: "subprocess.Popen[bytes]") -> None:
+    """Kill a worker, wait for it and close its pipes."""
+    worker.kill()
+    worker.wait()
+    for pipe in (worker.stdin, worker.stdout):
+        if pipe is not None:
+            with suppress(BrokenPipeError):
                 pipe.close()
-        self._worker = None
 
 
 @cache
