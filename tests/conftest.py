@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from protatlas.app import App
-from protatlas.atlas.builder import BuildPlan, build_atlas
+from protatlas.atlas.builder import build_atlas
+from protatlas.atlas.plan import BuildPlan
 from protatlas.atlas.starter import starter_files
 
 WELL_KNOWN = 150

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from protatlas.atlas.encoding import unit_vector
 from protatlas.atlas.reader import Atlas
 from protatlas.atlas.store import Float1D, SparseVector
 from protatlas.blast.search import LocalSearch
@@ -28,7 +27,7 @@ class Analysis:
     @property
     def vector(self) -> SparseVector:
         """Profile at unit length."""
-        return unit_vector(self.profile.indices, self.profile.values)
+        return SparseVector.unit(self.profile.indices, self.profile.values)
 
 
 class App:

@@ -18,9 +18,9 @@ from rich.table import Table
 
 from protatlas import __version__, logs
 from protatlas.app import App
-from protatlas.atlas.builder import BuildPlan, build_atlas
 from protatlas.atlas.format import REPORT, Manifest
 from protatlas.atlas.ingest import Report
+from protatlas.atlas.plan import BuildPlan
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
 from protatlas.opening import build_progress, open_in_background, open_now
 from protatlas.server import Page, build_server, http_app, serve_http, serve_stdio
@@ -153,6 +153,8 @@ def build(
     as_json: JsonOption = False,
 ) -> None:
     """Build an atlas from FASTA files. A build that was stopped goes on where it was."""
+    from protatlas.atlas.builder import build_atlas  # brings SciPy and Arrow, which the other commands do not wait for
+
     plan = BuildPlan(
         fasta=tuple(fasta),
         output=output,

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from protatlas.app import App
-from protatlas.atlas.builder import BuildPlan, build_atlas
-from protatlas.atlas.builder import Progress as BuildProgress
+from protatlas.atlas.plan import BuildPlan
+from protatlas.atlas.plan import Progress as BuildProgress
 from protatlas.atlas.starter import starter_plan
 from protatlas.errors import ProtatlasError
 
@@ -58,6 +58,8 @@ def _build_and_open(app: App, plan: BuildPlan, console: Console) -> None:
 
 def _build_once(app: App, plan: BuildPlan, progress: BuildProgress) -> None:
     """Build the plan unless another process just did."""
+    from protatlas.atlas.builder import build_atlas  # brings SciPy and Arrow, which serving does not wait for
+
     try:
         build_atlas(plan, encoder=app.encoder, features=app.features, progress=progress)
     except ProtatlasError:

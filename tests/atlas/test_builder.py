@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from protatlas.app import App
-from protatlas.atlas.builder import BuildPlan, build_atlas
+from protatlas.atlas.builder import build_atlas
 from protatlas.atlas.format import Manifest
 from protatlas.atlas.ingest import Report
+from protatlas.atlas.plan import BuildPlan
 from protatlas.atlas.reader import Atlas
 from protatlas.atlas.store import SparseVector
 from protatlas.errors import AtlasDamaged, DependencyUnavailable, InvalidInput

@@ -8,10 +8,8 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +21,7 @@ from protatlas.atlas import format as layout
 from protatlas.atlas.clustering import cluster_by_features
 from protatlas.atlas.encoding import EncodedProteins, encode_proteins
 from protatlas.atlas.ingest import Report, read_proteins
+from protatlas.atlas.plan import BuildPlan, Progress
 from protatlas.atlas.points import payload_of
 from protatlas.atlas.store import EdgeStore, Point
 from protatlas.atlas.summaries import summarise
@@ -35,50 +34,6 @@ from protatlas.records import Cluster, Domain, Protein
 from protatlas.structures.coordinates import StructureArchive
 
 POINTS_AT_ONCE = 1_000
-
-
-class Progress(Protocol):
-    """Told how far a stage is: `done` of `total` proteins."""
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Take note."""
-
-
-@dataclass(frozen=True)
-class BuildPlan:
-    """What to build an atlas from.
-
-    `domains`, `go` and `lineages` are tables (`protatlas.atlas.annotations`); `pfam` is an HMM file to find domains
-    with instead; `structures` is an archive of coordinates (`StructureArchive`).
-    """
-
-    fasta: tuple[Path, ...]
-    output: Path
-    name: str
-    domains: Path | None = None
-    pfam: Path | None = None
-    go: Path | None = None
-    lineages: Path | None = None
-    structures: Path | None = None
-    licence: str | None = None
-    attribution: str | None = None
-    overwrite: bool = False
-
-    def sources(self) -> tuple[layout.Source, ...]:
-        """Every input file with its role and SHA-256."""
-        roles = [("sequences", path) for path in self.fasta]
-        roles += [(role, getattr(self, role)) for role in ("domains", "pfam", "go", "lineages", "structures")]
-        return tuple(
-            layout.Source(
-                name=path.name,
-                role=role,
-                sha256=layout.sha256_of(path),
-                licence=self.licence,
-                attribution=self.attribution,
-            )
-            for role, path in roles
-            if path is not None
-        )
 
 
 def build_atlas(

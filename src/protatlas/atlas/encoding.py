@@ -33,13 +33,7 @@ class EncodedProteins:
     def features(self, row: int) -> SparseVector:
         """Feature vector of one protein at unit length."""
         part = slice(self.profiles.indptr[row], self.profiles.indptr[row + 1])
-        return unit_vector(self.profiles.indices[part], self.profiles.data[part])
-
-
-def unit_vector(indices: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> SparseVector:
-    """Sparse vector of unit length; no values stay no values."""
-    norm = float(np.linalg.norm(values)) or 1.0
-    return SparseVector(indices.astype(np.int32), (values / norm).astype(np.float32))
+        return SparseVector.unit(self.profiles.indices[part], self.profiles.data[part])
 
 
 def encode_proteins(

@@ -6,8 +6,8 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from protatlas import __version__
-from protatlas.atlas.builder import BuildPlan
 from protatlas.atlas.format import FORMAT_VERSION
+from protatlas.atlas.plan import BuildPlan
 from protatlas.errors import DependencyUnavailable
 
 NAME = "starter"

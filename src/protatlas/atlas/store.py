@@ -112,6 +112,12 @@ class SparseVector:
     indices: Int1D
     values: Float1D
 
+    @classmethod
+    def unit(cls, indices: Int1D, values: Float1D) -> "SparseVector":
+        """Vector of these values at length 1; no values stay no values."""
+        norm = float(np.linalg.norm(values)) or 1.0
+        return cls(indices.astype(np.int32), (values / norm).astype(np.float32))
+
 
 @dataclass(frozen=True)
 class Point:
