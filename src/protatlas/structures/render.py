@@ -74,18 +74,10 @@ class Renderer:
             If PyMOL is not there, fails, or takes too long.
         """
         check_view(structure, view, feature_values=feature_values)
-        job = {
-            "mmcif": structure.content.decode("utf-8"),
-            "has_confidence": structure.has_confidence,
-            "view": view.model_dump(mode="json"),
-            "feature_values": list(feature_values or ()),
-            "width": WIDTH,
-            "height": HEIGHT,
-        }
         if not self._lock.acquire(timeout=self._timeout_s):
             raise DependencyUnavailable("A free renderer", "Others are drawing; ask again.")
         try:
-            answer = self._exchange(self._running(), json.dumps(job).encode("utf-8"))
+            answer = self._exchange(self._running(), _job(structure, view, feature_values))
         finally:
             self._lock.release()
         if answer[:1] != b"P":
@@ -133,6 +125,19 @@ class Renderer:
         if self._worker is not None:
             self._ending()
             self._worker = None
+
+
+def _job(structure: Structure, view: View, feature_values: Sequence[float] | None) -> bytes:
+    """JSON of what the worker takes."""
+    job = {
+        "mmcif": structure.content.decode("utf-8"),
+        "has_confidence": structure.has_confidence,
+        "view": view.model_dump(mode="json"),
+        "feature_values": list(feature_values or ()),
+        "width": WIDTH,
+        "height": HEIGHT,
+    }
+    return json.dumps(job).encode("utf-8")
 
 
 def _end(worker: "subprocess.Popen[bytes]") -> None:
