@@ -64,7 +64,7 @@ PAGE = Page("test://static-text", "Text", "A page with a text.", "This is the co
 
 
 def main() -> None:
-    logs.configure("WARNING")
+    logs.configure()
     metrics = Metrics()
     server = build_server(object(), TOOLS, [PAGE], metrics=metrics)
     serve_http(http_app(server, ready=lambda: True, metrics=metrics), host="127.0.0.1", port=int(sys.argv[1]))
