@@ -43,6 +43,7 @@ def atlas_path(tmp_path_factory: pytest.TempPathFactory, starter_records: list[s
         output=folder / "small.atlas",
         name="small",
         domains=files / "domains.tsv.gz",
+        domain_families=3_057,
         go=files / "go.tsv.gz",
         lineages=files / "taxa.tsv.gz",
         structures=files / "structures.zip",

@@ -56,7 +56,7 @@ def annotate(
     lineages: Mapping[str, tuple[Taxon, ...]],
     taxon_ids: Mapping[str, int],
 ) -> list[Protein]:
-    """Proteins with what the tables say of any of their identifiers, or of their organism's name."""
+    """Proteins with what the tables say of their key, any of their identifiers, or their organism's name."""
     return [
         protein.model_copy(
             update={
@@ -71,7 +71,7 @@ def annotate(
 
 
 def _first(protein: Protein, table: Mapping[str, T]) -> T | None:
-    return next((table[name] for name in protein.accessions if name in table), None)
+    return next((table[name] for name in (protein.key, *protein.accessions) if name in table), None)
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:

@@ -66,7 +66,8 @@ def _build(
     if not proteins:
         raise InvalidInput("file", f"none of the {report.records_read} records could be kept", "protein sequences")
     progress("read", 1, 1)
-    proteins = _annotated(plan, proteins, progress)
+    scanner = DomainScanner(plan.pfam) if plan.pfam else None
+    proteins = _annotated(plan, proteins, scanner, progress)
     encoded = encode_proteins(
         [protein.sequence for protein in proteins],
         encoder=encoder,
@@ -83,7 +84,8 @@ def _build(
     _index(atlas, proteins, owners, clusters, encoded, progress)
     progress("write", 0, 1)
     _write_files(atlas, plan, proteins, owners, clusters, features, report)
-    manifest = _manifest(plan, proteins, clusters, encoder, features, sources)
+    families = scanner.families if scanner else plan.domain_families
+    manifest = _manifest(plan, proteins, clusters, encoder, features, sources, families)
     layout.write_manifest(atlas, manifest)
     _publish(atlas, plan.output)
     shutil.rmtree(scratch)
@@ -103,11 +105,13 @@ def _scratch(plan: BuildPlan, sources: Sequence[layout.Source], features: Featur
     return scratch
 
 
-def _annotated(plan: BuildPlan, proteins: list[Protein], progress: Progress) -> list[Protein]:
+def _annotated(
+    plan: BuildPlan, proteins: list[Protein], scanner: DomainScanner | None, progress: Progress
+) -> list[Protein]:
     """Proteins with the domains, GO terms and lineages of the plan."""
     domains = annotations.read_domains(plan.domains) if plan.domains else {}
-    if plan.pfam:
-        domains = domains | dict(_scanned(plan.pfam, proteins, progress))
+    if scanner:
+        domains = domains | dict(_scanned(scanner, proteins, progress))
     return annotations.annotate(
         proteins,
         domains=domains,
@@ -117,14 +121,14 @@ def _annotated(plan: BuildPlan, proteins: list[Protein], progress: Progress) -> 
     )
 
 
-def _scanned(pfam: Path, proteins: list[Protein], progress: Progress) -> Iterator[tuple[str, tuple[Domain, ...]]]:
-    """Domains by accession, found with the HMMs of a file."""
-    accessions = {protein.key: protein.accession for protein in proteins}
-    scanner = DomainScanner(pfam)
+def _scanned(
+    scanner: DomainScanner, proteins: list[Protein], progress: Progress
+) -> Iterator[tuple[str, tuple[Domain, ...]]]:
+    """Domains of each protein by its key."""
     found = scanner.scan((protein.key, protein.sequence) for protein in proteins)
     for done, (key, domains) in enumerate(found, start=1):
         progress("domains", done, len(proteins))
-        yield accessions[key], domains
+        yield key, domains
 
 
 def _clusters(proteins: Sequence[Protein], owners: npt.NDArray[np.int64], *, has_domains: bool) -> dict[int, Cluster]:
@@ -200,6 +204,7 @@ def _manifest(
     encoder: Encoder,
     features: FeatureSet,
     sources: tuple[layout.Source, ...],
+    domain_families: int | None,
 ) -> layout.Manifest:
     has_domains = bool(plan.domains or plan.pfam)
     return layout.Manifest(
@@ -211,6 +216,7 @@ def _manifest(
         clusters=len(clusters),
         residues=sum(len(protein.sequence) for protein in proteins),
         with_domains=sum(bool(protein.domains) for protein in proteins) if has_domains else None,
+        domain_families=domain_families,
         with_lineage=sum(bool(protein.lineage) for protein in proteins),
         structures=_stored(plan.structures, proteins),
         encoder=encoder.id,

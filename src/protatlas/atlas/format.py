@@ -34,7 +34,11 @@ class Source(Record):
 
 
 class Manifest(Record):
-    """What an atlas is: format, origin, models and counts."""
+    """What an atlas is: format, origin, models and counts.
+
+    `with_domains` is null where domains were not looked for; `domain_families` counts the Pfam families that were
+    looked for, null where that is not known.
+    """
 
     format_version: int
     protatlas_version: str
@@ -44,6 +48,7 @@ class Manifest(Record):
     clusters: int
     residues: int
     with_domains: int | None
+    domain_families: int | None
     with_lineage: int
     structures: int
     encoder: str
@@ -51,6 +56,14 @@ class Manifest(Record):
     embedding_width: int
     feature_count: int
     sources: tuple[Source, ...]
+
+    @property
+    def domain_note(self) -> str:
+        """What an absent domain means in this atlas."""
+        if self.with_domains is None:
+            return "This atlas was built without domains: whether a protein has any is unknown."
+        families = "an unstated number of" if self.domain_families is None else f"{self.domain_families:,}"
+        return f"Domains were looked for with {families} Pfam families; absent ones may belong to others."
 
     @property
     def version(self) -> str:

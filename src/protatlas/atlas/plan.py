@@ -12,13 +12,15 @@ class BuildPlan:
     """What to build an atlas from.
 
     `domains`, `go` and `lineages` are tables (`protatlas.atlas.annotations`); `pfam` is an HMM file to find domains
-    with instead; `structures` is an archive of coordinates (`StructureArchive`).
+    with instead; `domain_families` is the number of families that the table of domains was searched with, where it is
+    known; `structures` is an archive of coordinates (`StructureArchive`).
     """
 
     fasta: tuple[Path, ...]
     output: Path
     name: str
     domains: Path | None = None
+    domain_families: int | None = None
     pfam: Path | None = None
     go: Path | None = None
     lineages: Path | None = None

@@ -12,6 +12,8 @@ from protatlas.errors import DependencyUnavailable
 
 NAME = "starter"
 LICENCE = "CC BY 4.0 (UniProt, GO), CC0 (Pfam, PDB), public domain (NCBI taxonomy)"
+DOMAIN_FAMILIES = 3_057
+"""Families that the table of domains was made with (data/README.md)."""
 ATTRIBUTION = "UniProt Consortium; Gene Ontology; Pfam; Protein Data Bank; NCBI Taxonomy"
 
 
@@ -47,6 +49,7 @@ def starter_plan(*model_ids: str) -> BuildPlan:
         output=user_cache_path("protatlas", appauthor=False) / f"{NAME}-{tag}.atlas",
         name=NAME,
         domains=files / "domains.tsv.gz",
+        domain_families=DOMAIN_FAMILIES,
         go=files / "go.tsv.gz",
         lineages=files / "taxa.tsv.gz",
         structures=files / "structures.zip",

@@ -92,7 +92,7 @@ def get_cluster_info(app: App, arguments: ClusterArguments) -> ClusterAnswer:
         top_phyla=cluster.top_phyla,
         members_without_lineage=cluster.members_without_lineage,
         provenance=provenance(app),
-        notes=notes,
+        notes=(*notes, app.atlas.manifest.domain_note),
     )
 
 

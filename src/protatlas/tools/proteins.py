@@ -234,7 +234,7 @@ def get_protein_details(app: App, arguments: DetailsArguments) -> DetailsAnswer:
         features_computed_on_miss=protein is None,
         folded_on_miss=False,
         provenance=provenance(app),
-        notes=notes,
+        notes=(*notes, app.atlas.manifest.domain_note) if protein else notes,
     )
 
 

@@ -106,7 +106,7 @@ def search_similar_protein_clusters(app: App, arguments: SimilarArguments) -> Si
         sae=app.features.sae.id,
         similarity=f"{ranking.dense:g} x cosine of embeddings by {app.encoder.id} + {ranking.sparse:g} of features",
         provenance=provenance(app),
-        notes=notes,
+        notes=(*notes, app.atlas.manifest.domain_note),
     )
 
 
