@@ -1,0 +1,38 @@
+# Sourced by the other scripts: makes .venv in the checkout, and sets PY to its Python.
+# Works with a Debian or Ubuntu that has nothing but python3.
+
+say() { printf 'protatlas: %s\n' "$1" >&2; }
+
+find_python() {
+    for python in python3 python3.13 python3.12 python3.11; do
+        if command -v "$python" >/dev/null 2>&1 &&
+            "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            printf '%s\n' "$python"
+            return
+        fi
+    done
+    say "Python 3.11 or newer is needed, and no python3 here is one. Debian and Ubuntu: apt-get install python3 python3-venv"
+    return 1
+}
+
+make_venv() {
+    python=$(find_python) || return 1
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+            say "installing python3-venv with apt-get"
+            apt-get update -qq >&2 && apt-get install -y -qq python3-venv >&2 || true
+        fi
+        if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+            say "Python's venv module is missing. Debian and Ubuntu: apt-get install python3-venv"
+            return 1
+        fi
+    fi
+    say "making .venv with $("$python" --version)"
+    if ! { "$python" -m venv .venv && .venv/bin/python -m pip install --quiet --upgrade pip >&2; }; then
+        rm -rf .venv
+        return 1
+    fi
+}
+
+[ -x .venv/bin/python ] || make_venv || exit 1
+PY=$PWD/.venv/bin/python
