@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from protatlas.atlas.store import SparseVector
 from protatlas.engines.encoders import Encoder
@@ -61,7 +62,8 @@ def encode_proteins(
         return path
 
     paths = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    # One BLAS thread for each of ours: threads of threads wait for each other.
+    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
         for start, path in zip(starts, pool.map(run, starts), strict=True):
             paths.append(path)
             progress(min(start + CHUNK, len(sequences)))
