@@ -147,6 +147,32 @@ def test_a_foreign_host_or_origin_is_refused_and_a_local_one_served(served: Serv
     assert served.post("tools/list", {}, Origin="http://localhost:6274").status_code == 200
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("mcp.example.org", "https://example.org", 200),
+        ("mcp.example.org:8443", "https://example.org", 200),
+        ("mcp.example.org", "https://other.example", 403),
+        ("example.org", "https://example.org", 421),
+    ],
+)
+async def test_further_hosts_and_origins_can_be_allowed(host: str, origin: str, status: int) -> None:
+    web = http_app(
+        toys.server(),
+        ready=lambda: True,
+        metrics=Metrics(),
+        allowed_hosts=["mcp.example.org"],
+        allowed_origins=["https://example.org"],
+    )
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    transport = httpx2.ASGITransport(web)
+    async with web.router.lifespan_context(web), httpx2.AsyncClient(transport=transport) as client:
+        headers = HEADERS | {"Host": host, "Origin": origin}
+        answer = await client.post("http://127.0.0.1/mcp", json=body, headers=headers)
+    assert answer.status_code == status
+
+
 def test_a_body_that_is_not_json_is_an_error_of_the_client(served: Served) -> None:
     nested = "[" * 100_000
     for body in ("{", nested, '{"jsonrpc": "2.0"}', "[]"):

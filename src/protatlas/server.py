@@ -170,11 +170,11 @@ def http_app(
     """Application with `/mcp`, `/health`, `/ready`, `/metrics` and further `routes`.
 
     Requests are refused unless their `Host` is this machine's loopback, `host`, or one of `allowed_hosts`, and their
-    `Origin`, where a browser sent one, is a page of this machine or one of `allowed_origins`. A trailing `:*` in an
-    entry means any port. `ready` says whether the atlas is open.
+    `Origin`, where a browser sent one, is a page of this machine or one of `allowed_origins`. Hosts count with any
+    port; an origin names its port, or ends in `:*` for any. `ready` says whether the atlas is open.
     """
     guard = TransportSecuritySettings(
-        allowed_hosts=_with_ports([*LOOPBACK, host]) + list(allowed_hosts),
+        allowed_hosts=_with_ports([*LOOPBACK, host, *allowed_hosts]),
         allowed_origins=_with_ports([f"http://{name}" for name in LOOPBACK]) + list(allowed_origins),
     )
     web = server.streamable_http_app(
