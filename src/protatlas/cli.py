@@ -23,7 +23,7 @@ from protatlas.atlas.ingest import Report
 from protatlas.atlas.plan import BuildPlan
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
 from protatlas.opening import build_progress, open_in_background, open_now
-from protatlas.server import Page, build_server, http_app, serve_http, serve_stdio
+from protatlas.server import Page, build_server, http_app, leave, serve_http, serve_stdio
 from protatlas.settings import SETTINGS
 from protatlas.tools import TOOLS
 from protatlas.tools.calls import Metrics
@@ -126,6 +126,7 @@ def serve(
         ERR.print(f"Serving MCP at http://{host}:{port}/mcp (Ctrl+C stops it)", highlight=False)
         serve_http(web, host=host, port=port)
     app.close()
+    leave()
 
 
 def viewer_page() -> Page:
