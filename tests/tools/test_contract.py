@@ -109,7 +109,7 @@ def test_an_illegal_letter_is_named_with_its_position(call: Call, tool: str) -> 
 
 @pytest.mark.parametrize("tool", [*SEQUENCE_TOOLS, "blast_sequence"])
 def test_two_records_dna_and_an_empty_sequence_are_refused(call_once: Call, tool: str) -> None:
-    for text, seen in ((f">a\n{HBA}\n>b\n{HBA}", "record"), ("ATGC" * 20, "nucleotide"), (" \n", "empty")):
+    for text, seen in ((f">a\n{HBA}\n>b\n{HBA}", "record"), ("ATGC" * 20, "nucleotide"), (" \n", "no residues")):
         error = call_once.error(tool, sequence=text)
         assert error["code"] == "invalid_input"
         assert seen in error["message"].lower()

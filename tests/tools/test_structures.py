@@ -7,9 +7,11 @@ from mcp import types
 
 from protatlas.app import App
 from tests.tools.conftest import Call
-from tests.tools.test_proteins import HBA, UBIQUITIN
+from tests.tools.test_proteins import HBA
 
 TOOL = "ui_show_protein_structure"
+FOLDLESS = "MKMHIHELSVYIFVTAKASGHTPGMMEDVKVSHIHDDHVRYVDEHMDEWRDVEKRVENTCPWYTIIWSPFPACCSCNQEKTWSCSEFLTDASNQWACSF"
+"""A made-up sequence."""
 MISMATCH = "A highlighted residue identity does not match the structure."
 
 
@@ -64,14 +66,14 @@ def test_the_number_of_the_sequence_passed_is_highlighted(call: Call) -> None:
 
 
 def test_without_coordinates_and_folding_engine_the_answer_says_so(call: Call) -> None:
-    error = call.error(TOOL, sequence=UBIQUITIN)
+    error = call.error(TOOL, sequence=FOLDLESS)
 
     assert error["code"] == "dependency_unavailable"
     assert "no folding engine" in error["message"]
 
 
 def test_a_long_sequence_without_coordinates_is_too_long_to_fold(call: Call) -> None:
-    error = call.error(TOOL, sequence=(UBIQUITIN * 10)[:701])
+    error = call.error(TOOL, sequence=(FOLDLESS * 10)[:701])
 
     assert error["code"] == "sequence_too_long_to_fold"
     assert error["actual_length"] == 701

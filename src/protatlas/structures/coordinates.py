@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from zipfile import BadZipFile, ZipFile
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from protatlas.errors import AtlasDamaged, HighlightMismatch, InvalidInput
 from protatlas.records import Record, StoredStructure
@@ -28,7 +28,13 @@ ColorBy = Literal["chain", "confidence", "feature"]
 MAX_HIGHLIGHTS = 32
 
 
-class Highlight(Record):
+class Wish(Record):
+    """Base of what a caller wishes: values are strict, since they come from outside."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class Highlight(Wish):
     """One residue to point out."""
 
     chain_id: Annotated[
@@ -48,7 +54,7 @@ class Highlight(Record):
     color: Annotated[str | None, Field(pattern="^#[0-9A-Fa-f]{6}$", description="Such as `#ff0000`.")] = None
 
 
-class Camera(Record):
+class Camera(Wish):
     """Turns of the picture after its orientation, in degrees, and how close it is."""
 
     turn: Annotated[float, Field(ge=-360, le=360, description="Degrees about the vertical.")] = 0.0
@@ -58,7 +64,7 @@ class Camera(Record):
     center_residue: Annotated[int | None, Field(ge=1, le=4000, description="Residue in the middle.")] = None
 
 
-class View(Record):
+class View(Wish):
     """How a structure is drawn."""
 
     representation: Annotated[Representation, Field(description="Helices and strands, or the shape.")] = "cartoon"
