@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +63,19 @@ class Served:
 
 
 @contextmanager
-def serving() -> Iterator[Served]:
-    """A server on a port of its own, ended by its process id."""
-    command = [sys.executable, "-m", "tests.fakes.toys", "0"]
+def started(command: list[str]) -> Iterator[Served]:
+    """The server of a command, ended by its process id."""
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield Served(process)
         finally:
             process.kill()
+
+
+def serving() -> AbstractContextManager[Served]:
+    """The toys, served on a port of their own."""
+    return started([sys.executable, "-m", "tests.fakes.toys", "0"])
 
 
 @pytest.fixture(scope="module")

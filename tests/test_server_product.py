@@ -1,0 +1,77 @@
+"""`protatlas serve` as its users run it: a process over a real atlas, by HTTP and by stdio."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.test_server_http import Served, started
+
+COMMAND = [sys.executable, "-m", "protatlas", "serve"]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def served(atlas_path: Path) -> Iterator[Served]:
+    with started([*COMMAND, "--atlas", str(atlas_path), "--port", "0"]) as server:
+        yield server
+
+
+async def every_tool(client: Client) -> dict[str, Any]:
+    """Answers of all tools on human haemoglobin, each checked against its own output schema."""
+    schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+    answers: dict[str, Any] = {}
+
+    async def ask(tool: str, **arguments: object) -> Any:
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error, result.structured_content
+        jsonschema.validate(result.structured_content, schemas[tool])
+        answers[tool] = result.structured_content
+        return result.structured_content
+
+    found = await ask("esm_atlas_search_uniprot", query="P69905")
+    sequence = found["proteins"][0]["sequence"]
+    await ask("esm_atlas_lookup_accession", accession="HBA_HUMAN")
+    await ask("esm_atlas_search_similar_protein_clusters", sequence=sequence)
+    details = await ask("esm_atlas_get_protein_details", sequence=sequence)
+    await ask("esm_atlas_get_cluster_info", sequence=sequence)
+    await ask("esm_atlas_get_sae_feature_detail", feature_index=details["sae_features"][0]["feature_index"])
+    await ask("ui_show_protein_structure", sequence=sequence)
+    await ask("blast_sequence", sequence=sequence)
+    assert set(answers) == set(schemas)
+    return answers
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+async def test_every_tool_answers_over_http_as_its_schema_says(served: Served, era: Any) -> None:
+    async with Client(f"{served.url}/mcp", mode=era) as client:
+        answers = await every_tool(client)
+    assert answers["esm_atlas_search_uniprot"]["proteins"][0]["accession"] == "P69905"
+
+
+@pytest.mark.anyio
+async def test_every_tool_answers_over_stdio(atlas_path: Path) -> None:
+    command = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], "--stdio", "--atlas", str(atlas_path)], env=dict(os.environ)
+    )
+    async with Client(command) as client:
+        answers = await every_tool(client)
+    assert answers["esm_atlas_get_cluster_info"]["cluster_size"] >= 1
+
+
+def test_the_product_is_ready_and_serves_its_viewer(served: Served) -> None:
+    assert served.request("GET", "/ready").status_code == 200
+    for uri in ("ui://protatlas/structure-viewer/v1", "ui://biohub-public/structure-viewer/v1"):
+        page = served.post("resources/read", {"uri": uri})
+        assert page.status_code == 200
+        assert "text/html;profile=mcp-app" in page.text
