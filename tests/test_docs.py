@@ -1,0 +1,53 @@
+"""What the docs say is what the code does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from protatlas import __version__
+from protatlas.errors import ProtatlasError
+from protatlas.settings import SETTINGS
+from protatlas.tools import TOOLS
+from protatlas.tools.schemas import codes
+
+ROOT = Path(__file__).parents[1]
+
+
+def _text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_tools_page_is_up_to_date() -> None:
+    checked = subprocess.run([sys.executable, ROOT / "scripts" / "docs", "--check"], capture_output=True, text=True)
+
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tools.md"])
+def test_every_tool_is_documented(page: str) -> None:
+    assert [tool.name for tool in TOOLS if f"`{tool.name}`" not in _text(page)] == []
+
+
+def test_every_error_code_is_documented() -> None:
+    assert [code for code in codes() if f"`{code}`" not in _text("docs/tools.md")] == []
+    assert ProtatlasError.code in codes()
+
+
+def test_every_setting_is_documented() -> None:
+    page = _text("docs/quickstart.md")
+
+    assert [row.flag for row in SETTINGS.values() if f"`--{row.flag}`" not in page or row.variable not in page] == []
+
+
+def test_the_changelog_has_the_version_that_is_built() -> None:
+    assert f"## [{__version__}]" in _text("CHANGELOG.md")
+
+
+def test_the_readme_gives_its_two_commands() -> None:
+    readme = _text("README.md")
+
+    for command in ("sh scripts/serve", "sh scripts/test"):
+        assert f"```sh\n{command}\n```" in readme
+        assert (ROOT / command.split()[1]).is_file()
