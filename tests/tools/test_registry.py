@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from protatlas.errors import InvalidInput
 from protatlas.tools.registry import Answer, Arguments, Tool, describe, parse
@@ -106,6 +106,31 @@ def test_an_argument_of_two_types_is_refused() -> None:
     tool: Tool[object, Either] = Tool("either", "Either", "Either.", Either, Hit, lambda _, __: Hit(title=None))
     with pytest.raises(TypeError, match="plain schema"):
         describe(tool)
+
+
+def test_a_nested_model_that_takes_any_name_is_refused() -> None:
+    class Loose(BaseModel):
+        size: int = Field(description="Size.")
+
+    class Outer(Arguments):
+        loose: Loose = Field(description="Sizes.")
+
+    with pytest.raises(TypeError, match="must forbid unknown names"):
+        input_schema(Outer)
+
+
+def test_a_nested_model_of_the_library_is_read_strictly_too() -> None:
+    class Lenient(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        size: int = Field(description="Size.")
+
+    class Outer(Arguments):
+        inner: Lenient = Field(description="Sizes.")
+
+    tool: Tool[object, Outer] = Tool("outer", "Outer", "Outer.", Outer, Hit, lambda _, __: Hit(title=None))
+    with pytest.raises(InvalidInput, match=r"`inner\.size`: found the text \"5\""):
+        parse(tool, {"inner": {"size": "5"}})
+    assert parse(tool, {"inner": {"size": 5.0}}).inner.size == 5
 
 
 def test_null_means_left_out_at_every_level() -> None:

@@ -140,7 +140,7 @@ def parse(tool: Tool[AppT, ArgumentsT], raw_arguments: Mapping[str, JsonValue] |
     schema = input_schema(tool.arguments)
     arguments = cast("dict[str, JsonValue]", _normalised(dict(raw_arguments or {}), schema))
     try:
-        return tool.arguments.model_validate_json(json.dumps(arguments))
+        return tool.arguments.model_validate_json(json.dumps(arguments), strict=True)
     except ValidationError as error:
         raise explain(error, arguments=arguments, schema=schema) from None
 

@@ -83,6 +83,8 @@ class _Plain:
         if "properties" in schema:
             properties = cast("dict[str, Schema]", schema["properties"])
             schema["properties"] = {name: self._property(name, node, depth) for name, node in properties.items()}
+            if self._is_input and schema.get("additionalProperties") is not False:
+                raise TypeError("A model of arguments must forbid unknown names; derive it from Arguments.")
             if not self._is_input:
                 schema.pop("additionalProperties", None)
                 if depth:
