@@ -37,6 +37,7 @@ class App:
         self._pack = pack
         self._atlas: Atlas | None = None
         self._waiting_for = "to be opened"
+        self._blast: LocalSearch | None = None
         self._lock = threading.Lock()
 
     def open(self, path: Path) -> None:
@@ -50,7 +51,9 @@ class App:
         self._atlas = Atlas.open(path)
 
     def close(self) -> None:
-        """Let go of the atlas and of the renderer's process."""
+        """Let go of the atlas, its searches and the renderer's process."""
+        if self._blast:
+            self._blast.close()
         if self._atlas:
             self._atlas.close()
         self.renderer.close()
@@ -97,10 +100,13 @@ class App:
         """Draws structures."""
         return Renderer()
 
-    @cached_property
+    @property
     def blast(self) -> LocalSearch:
-        """Searches the sequences of the atlas."""
-        return LocalSearch(self.atlas.sequences())
+        """Searches the sequences of the atlas, which are read at the first use."""
+        with self._lock:
+            if self._blast is None:
+                self._blast = LocalSearch(self.atlas.sequences())
+            return self._blast
 
     def analyse(self, sequence: str) -> Analysis:
         """Embedding and features of a sequence, by the models that the atlas was built with.

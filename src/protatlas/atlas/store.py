@@ -247,60 +247,53 @@ class EdgeStore:
 
         The lists of each vector grow until no point outside them can reach the result (Fagin's threshold rule).
         """
+        queries = (_dense_query(embedding), _sparse_query(features))
         size = max(CANDIDATES, limit)
         while True:
-            lists = [
-                self._list(qe.Query.Nearest(embedding.tolist(), using=EMBEDDING), condition, size),
-                self._list(_edge_query(features), condition, size),
-            ]
-            ranked = _fuse(lists, embedding, features, weights)[:limit]
+            lists = [self._scores(query, _filter(condition), size) for query in queries]
+            ranked = self._ranked(queries, lists, weights)[:limit]
             unseen = sum(
-                weight * (found[-1].score if len(found) == size else 0.0)
-                for weight, found in zip(weights, lists, strict=True)
+                weight * min(found.values()) for weight, found in zip(weights, lists, strict=True) if len(found) == size
             )
             exhausted = len(lists[0]) < size or size >= CANDIDATES_MAXIMUM
-            if exhausted or (len(ranked) == limit and ranked[-1].similarity >= unseen):
-                return ranked
+            if exhausted or (len(ranked) == limit and ranked[-1][1] >= unseen):
+                return self._neighbours(ranked)
             size *= 4
 
-    def _list(self, query: qe.Query, condition: Condition, size: int) -> list[qe.ScoredPoint]:
-        """Points nearest by one vector, with payload and both vectors."""
-        request = qe.QueryRequest(
-            limit=size,
-            query=query,
-            filter=_filter(condition),
-            with_vector=[EMBEDDING, FEATURES],
-            with_payload=["key", "record", "cluster_record"],
-        )
-        return self._shard.query(request)
+    def _scores(self, query: qe.Query, where: qe.Filter, size: int) -> dict[UUID, float]:
+        """Scores of the points nearest by one vector, best first; by features only points that share one."""
+        request = qe.QueryRequest(limit=size, query=query, filter=where)
+        return {cast("UUID", point.id): point.score for point in self._shard.query(request)}
+
+    def _ranked(
+        self, queries: tuple[qe.Query, qe.Query], lists: list[dict[UUID, float]], weights: tuple[float, float]
+    ) -> list[tuple[UUID, float]]:
+        """All points of the lists with their similarity, 0 to 1, best first, ties by key."""
+        union = {*lists[0], *lists[1]}
+        similarity = dict.fromkeys(union, 0.0)
+        for query, found, weight in zip(queries, lists, weights, strict=True):
+            missing = qe.Filter(must=[qe.HasIdCondition(cast("set[qe.PointId]", union - found.keys()))])
+            for point, score in {**found, **self._scores(query, missing, len(union))}.items():
+                similarity[point] += weight * score
+        clipped = [(point, min(1.0, max(0.0, total))) for point, total in similarity.items()]
+        return sorted(clipped, key=lambda item: (-item[1], item[0].hex))
+
+    def _neighbours(self, ranked: list[tuple[UUID, float]]) -> list[Neighbour]:
+        """The ranked points with what is stored of them."""
+        ids: list[qe.PointId] = [point for point, _ in ranked]
+        records = {record.id: record for record in self._shard.retrieve(ids, with_payload=True, with_vector=[FEATURES])}
+        return [_neighbour(records[point], similarity) for point, similarity in ranked]
 
 
-def _fuse(
-    lists: list[list[qe.ScoredPoint]], embedding: Float1D, features: SparseVector, weights: tuple[float, float]
-) -> list[Neighbour]:
-    """All points of the lists by falling similarity, ties by key; similarity clipped to 0 to 1."""
-    points = {point.id: point for found in lists for point in found}
-    dense = dict(zip(features.indices.tolist(), features.values.tolist(), strict=True))
-    neighbours = []
-    for point in points.values():
-        own, stored = _vectors(point)
-        shared = sum(dense.get(index, 0.0) * value for index, value in zip(own.indices, own.values, strict=True))
-        near = float(np.dot(embedding, np.asarray(stored, np.float32)))
-        similarity = min(1.0, max(0.0, weights[0] * near + weights[1] * shared))
-        vector = SparseVector(np.asarray(own.indices, np.int32), np.asarray(own.values, np.float32))
-        neighbours.append(Neighbour(_key(point), similarity, point.payload or {}, vector))
-    return sorted(neighbours, key=lambda neighbour: (-neighbour.similarity, neighbour.key))
+def _neighbour(record: qe.Record, similarity: float) -> Neighbour:
+    vector = cast("dict[str, qe.SparseVector]", record.vector)[FEATURES]
+    features = SparseVector(np.asarray(vector.indices, np.int32), np.asarray(vector.values, np.float32))
+    return Neighbour(_key(record), similarity, record.payload or {}, features)
 
 
 def _key(point: qe.Record | qe.ScoredPoint) -> str:
     """Key of a stored point; its id is a UUID, as `_edge_point` wrote it."""
     return cast("UUID", point.id).hex
-
-
-def _vectors(point: qe.ScoredPoint) -> tuple[qe.SparseVector, list[float]]:
-    """Feature vector and embedding of a point that was asked for with both."""
-    named = cast("dict[str, Any]", point.vector)
-    return named[FEATURES], named[EMBEDDING]
 
 
 def _edge_point(point: Point) -> qe.Point:
@@ -313,7 +306,11 @@ def _edge_point(point: Point) -> qe.Point:
     return qe.Point(point_id(point.key), vectors, {"key": point.key, **point.payload})
 
 
-def _edge_query(features: SparseVector) -> qe.Query:
+def _dense_query(embedding: Float1D) -> qe.Query:
+    return qe.Query.Nearest(embedding.tolist(), using=EMBEDDING)
+
+
+def _sparse_query(features: SparseVector) -> qe.Query:
     return qe.Query.Nearest(qe.SparseVector(features.indices.tolist(), features.values.tolist()), using=FEATURES)
 
 
