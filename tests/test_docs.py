@@ -20,7 +20,9 @@ def _text(name: str) -> str:
 
 
 def test_the_tools_page_is_up_to_date() -> None:
-    checked = subprocess.run([sys.executable, ROOT / "scripts" / "docs", "--check"], capture_output=True, text=True)
+    command = [sys.executable, ROOT / "scripts" / "docs", "--check"]
+
+    checked = subprocess.run(command, check=False, capture_output=True, text=True)
 
     assert checked.returncode == 0, checked.stderr
 
