@@ -7,6 +7,7 @@ Figures depend on the machine: compare them with the echo in the same table, a t
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def main() -> None:
 async def _measure(atlas: Path, calls: int) -> None:
     command = [sys.executable, "-m", "protatlas", "serve", "--stdio", "--atlas", str(atlas), "--log-level", "ERROR"]
     started = time.perf_counter()
-    async with Client(StdioServerParameters(command=command[0], args=command[1:])) as client:
+    async with Client(StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ))) as client:
         first = await client.call_tool(QUERY, {"query": "P69905"})
         print(f"spawn to first answer over stdio: {time.perf_counter() - started:.2f} s")
         sequence = first.structured_content["proteins"][0]["sequence"]

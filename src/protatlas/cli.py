@@ -215,10 +215,8 @@ def _print_manifest(path: Path, manifest: Manifest) -> None:
     table.add_row("encoder", manifest.encoder)
     table.add_row("features", f"{manifest.features} ({manifest.feature_count:,})")
     for source in manifest.sources:
-        licence = source.licence or "licence not stated"
-        table.add_row(source.role, f"{source.name}, {licence}, SHA-256 {source.sha256[:12]}")
-    if manifest.sources and manifest.sources[0].attribution:
-        table.add_row("attribution", manifest.sources[0].attribution)
+        terms = f"{source.attribution}, {source.licence}" if source.licence else "licence not stated"
+        table.add_row(source.role, f"{source.name}: {terms}; SHA-256 {source.sha256[:12]}")
     OUT.print(table)
 
 

@@ -1,10 +1,18 @@
 """What an atlas is to be built from, and how a builder tells how far it is."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from protatlas.atlas.format import Source, sha256_of
+
+
+class Terms(NamedTuple):
+    """Licence and attribution of a source."""
+
+    licence: str
+    attribution: str
 
 
 @dataclass(frozen=True)
@@ -13,7 +21,8 @@ class BuildPlan:
 
     `domains`, `go` and `lineages` are tables (`protatlas.atlas.annotations`); `pfam` is an HMM file to find domains
     with instead; `domain_families` is the number of families that the table of domains was searched with, where it is
-    known; `structures` is an archive of coordinates (`StructureArchive`).
+    known; `structures` is an archive of coordinates (`StructureArchive`);
+    `terms` holds what is known of the terms of a source, by its role.
     """
 
     fasta: tuple[Path, ...]
@@ -25,8 +34,7 @@ class BuildPlan:
     go: Path | None = None
     lineages: Path | None = None
     structures: Path | None = None
-    licence: str | None = None
-    attribution: str | None = None
+    terms: Mapping[str, Terms] = field(default_factory=dict)
     overwrite: bool = False
 
     def sources(self) -> tuple[Source, ...]:
@@ -38,8 +46,8 @@ class BuildPlan:
                 name=path.name,
                 role=role,
                 sha256=sha256_of(path),
-                licence=self.licence,
-                attribution=self.attribution,
+                licence=self.terms[role].licence if role in self.terms else None,
+                attribution=self.terms[role].attribution if role in self.terms else None,
             )
             for role, path in roles
             if path is not None

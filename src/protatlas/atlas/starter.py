@@ -7,14 +7,19 @@ from platformdirs import user_cache_path
 
 from protatlas import __version__
 from protatlas.atlas.format import FORMAT_VERSION
-from protatlas.atlas.plan import BuildPlan
+from protatlas.atlas.plan import BuildPlan, Terms
 from protatlas.errors import DependencyUnavailable
 
 NAME = "starter"
-LICENCE = "CC BY 4.0 (UniProt, GO), CC0 (Pfam, PDB), public domain (NCBI taxonomy)"
+TERMS = {
+    "sequences": Terms("CC BY 4.0", "The UniProt Consortium"),
+    "domains": Terms("CC0 1.0", "Pfam"),
+    "go": Terms("CC BY 4.0", "Gene Ontology Consortium; The UniProt Consortium"),
+    "lineages": Terms("public domain", "NCBI Taxonomy"),
+    "structures": Terms("CC0 1.0", "Protein Data Bank"),
+}
 DOMAIN_FAMILIES = 3_057
 """Families that the table of domains was made with (data/README.md)."""
-ATTRIBUTION = "UniProt Consortium; Gene Ontology; Pfam; Protein Data Bank; NCBI Taxonomy"
 
 
 def starter_files() -> Path:
@@ -53,6 +58,5 @@ def starter_plan(*model_ids: str) -> BuildPlan:
         go=files / "go.tsv.gz",
         lineages=files / "taxa.tsv.gz",
         structures=files / "structures.zip",
-        licence=LICENCE,
-        attribution=ATTRIBUTION,
+        terms=TERMS,
     )
