@@ -4,36 +4,47 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from protatlas.engines.encoders import CHANNELS, kmer_ids, kmer_weights
+from protatlas.engines.encoders import CHANNELS, kmer_ids
 
 KMERS = sum(channel.size for channel in CHANNELS)
+FIRST = np.concatenate([[0], np.cumsum([channel.size for channel in CHANNELS])])
 LONGEST = 600
 SEEN = 3
-SHRINKAGE = 0.2
+SHRINKAGE = 0.5
 
 
-def inverse_frequencies(sequences: list[str]) -> np.ndarray:
-    """ln(N / proteins with the k-mer), float32 (k-mers,); 0 for those seen in fewer than `SEEN` proteins."""
-    seen = np.zeros(KMERS, dtype=np.int64)
-    for sequence in sequences:
-        ids = np.unique(kmer_ids(sequence[:LONGEST]))
-        seen[ids[ids >= 0]] += 1
-    return np.where(seen >= SEEN, np.log(len(sequences) / np.maximum(seen, 1)), 0).astype(np.float32)
-
-
-def count_matrix(sequences: list[str], idf: np.ndarray) -> scipy.sparse.csr_matrix:
-    """TF-IDF weights, each channel of length 1, float32 (proteins, k-mers)."""
-    columns, weights, starts = [], [], [0]
+def count_matrix(sequences: list[str]) -> scipy.sparse.csr_matrix:
+    """How often each protein has each k-mer, float32 (proteins, k-mers)."""
+    columns, starts = [], [0]
     for sequence in sequences:
         ids = kmer_ids(sequence[:LONGEST])
-        kept = ids >= 0
-        columns.append(ids[kept])
-        weights.append(kmer_weights(ids, idf)[kept])
-        starts.append(starts[-1] + int(kept.sum()))
-    parts = np.concatenate(weights), np.concatenate(columns), np.array(starts)
-    matrix = scipy.sparse.csr_matrix(parts, shape=(len(sequences), KMERS))
+        columns.append(ids[ids >= 0])
+        starts.append(starts[-1] + len(columns[-1]))
+    ones = np.ones(starts[-1], dtype=np.float32)
+    matrix = scipy.sparse.csr_matrix((ones, np.concatenate(columns), np.array(starts)), shape=(len(sequences), KMERS))
     matrix.sum_duplicates()
     return matrix
+
+
+def inverse_frequencies(counts: scipy.sparse.csr_matrix) -> np.ndarray:
+    """ln(N / proteins with the k-mer), float32 (k-mers,); 0 for those seen in fewer than `SEEN` proteins."""
+    seen = np.bincount(counts.indices, minlength=KMERS)
+    return np.where(seen >= SEEN, np.log(counts.shape[0] / np.maximum(seen, 1)), 0).astype(np.float32)
+
+
+def weigh(counts: scipy.sparse.csr_matrix, idf: np.ndarray) -> scipy.sparse.csr_matrix:
+    """(1 + ln count) x IDF, each channel of each protein of length 1, as `kmer_weights` has it; same shape."""
+    weights = (1 + np.log(counts.data)) * idf[counts.indices]
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    cell = rows * len(CHANNELS) + np.searchsorted(FIRST, counts.indices, side="right") - 1
+    length = np.sqrt(np.bincount(cell, weights=weights**2, minlength=counts.shape[0] * len(CHANNELS)))
+    weights = (weights / np.maximum(length[cell], 1e-6)).astype(np.float32)
+    return scipy.sparse.csr_matrix((weights, counts.indices, counts.indptr), shape=counts.shape)
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Each row at length 1."""
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
 def singular_vectors(matrix: scipy.sparse.csr_matrix, *, width: int, passes: int, seed: int) -> np.ndarray:

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 SIZE = 4096
-BATCH = 4096
+BATCH = 2048
+GROUPS = 256
 AUXILIARY = 1 / 32
 PATIENCE = 100_000
 
@@ -17,15 +18,23 @@ def standardise(rows: np.ndarray) -> np.ndarray:
     return ((rows - rows.mean(axis=1, keepdims=True)) / spread).astype(np.float32)
 
 
+def largest(raw: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Values and columns of the k largest of each row: they lie in the k interleaved groups of largest maximum."""
+    groups = raw.detach().view(len(raw), -1, GROUPS).amax(dim=1).topk(k, dim=1).indices
+    columns = (groups[:, :, None] + torch.arange(0, raw.shape[1], GROUPS)).flatten(1)
+    values, kept = raw.gather(1, columns).topk(k, dim=1)
+    return values, columns.gather(1, kept)
+
+
 class TopK(torch.nn.Module):
-    """Encoder and decoder; decoder rows are kept at length 1."""
+    """Encoder and decoder, started from residues; decoder rows are kept at length 1 and `b_dec` is the mean."""
 
     def __init__(self, rows: torch.Tensor, k: int) -> None:
         super().__init__()
         start = torch.nn.functional.normalize(rows[:SIZE] - rows.mean(0), dim=1)
         self.decoder = torch.nn.Parameter(start.clone())
-        self.encoder = torch.nn.Parameter(start.T.clone())
-        self.b_dec = torch.nn.Parameter(rows.mean(0))
+        self.encoder = torch.nn.Parameter(start.T.clone() / 4)
+        self.register_buffer("b_dec", rows.mean(0))
         self.b_enc = torch.nn.Parameter(torch.zeros(SIZE))
         self.k = k
 
@@ -36,7 +45,7 @@ class TopK(torch.nn.Module):
     def forward(self, z: torch.Tensor, dead: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Loss (share of unexplained variance, with the auxiliary loss of dead features) and the features in use."""
         raw = (z - self.b_dec) @ self.encoder + self.b_enc
-        values, indices = raw.topk(self.k, dim=1)
+        values, indices = largest(raw, self.k)
         rest = z - self.b_dec - self.decode(values.relu(), indices)
         loss = rest.pow(2).mean()
         if int(dead.sum()) > 2 * self.k:
@@ -68,5 +77,5 @@ def train(rows: np.ndarray, *, k: int, steps: int, seed: int, checkpoint: Path) 
         if step % 100 == 0:
             print(f"SAE step {step}: loss {loss.item():.4f}, dead {int((unused > PATIENCE).sum())}", flush=True)
             torch.save(model.state_dict(), checkpoint)
-    names = {"w_enc": model.encoder, "w_dec": model.decoder, "b_enc": model.b_enc, "b_dec": model.b_dec}
+    names = {"w_enc": model.encoder, "w_dec": model.decoder, "b_enc": model.b_enc, "b_dec": model.get_buffer("b_dec")}
     return {name: value.detach().numpy() for name, value in names.items()}

@@ -14,7 +14,7 @@ from concepts import Concept, runs, stretches
 
 SHARES = (0.02, 0.2, 0.4, 0.6)
 BATCH = 200
-MIN_INSTANCES = 8
+MIN_INSTANCES = 5
 # A label must beat chance by this much on the half that chooses it.
 MIN_F1 = 0.15
 BANDS = (("high", 0.7), ("medium", 0.4), ("low", 0.0))

@@ -21,43 +21,45 @@ from protatlas.engines.encoders import Encoder, file_hash, open_encoder
 from protatlas.engines.features import FeatureSet, open_features
 
 SEED = 20_140_122
-WIDTH, PART = 384, 8
-FIT_PROTEINS = 30_000
+# 512 dimensions in parts of 4, 256 centres a part, for the 80,000 k-mers that most proteins have: 10 MB.
+WIDTH, PART, KEPT = 512, 4, 80_000
 WINDOWS, PROJECTED = (9, 31), 64
-SAE_K, SAE_PROTEINS, SAE_STEPS = 16, 6_000, 900
+SAE_K, SAE_PROTEINS, SAE_STEPS = 16, 3_500, 900
 DEV_FAMILIES = 250
-REFERENCE = 18_000
-ACTIVE_THRESHOLD = 0.5
+REFERENCE = 11_000
+ACTIVE_THRESHOLD, PROFILE_SIZE = 0.5, 200
 LICENCE = (
     "Weights and labels: Apache-2.0; made from Swiss-Prot (UniProt, CC BY 4.0), Pfam and InterPro (CC0), GO (CC BY 4.0)"
 )
 
 
 def fit_kmers(proteins: dict[str, tuple[str, str]], work: Path) -> dict[str, np.ndarray]:
-    """Arrays of the encoder's weight file."""
+    """Arrays of the encoder's weight file, from the proteins whose 25 % cluster has another member."""
     kept = work / "encoder.npz"
     if not kept.exists():
-        names = list(proteins)
-        sequences, groups = [proteins[n][0] for n in names], np.array([proteins[n][1] for n in names])
-        idf = fit_encoder.inverse_frequencies(sequences)
-        matrix = fit_encoder.count_matrix(sequences, idf)
-        basis = fit_encoder.singular_vectors(matrix[:FIT_PROTEINS], width=WIDTH, passes=3, seed=SEED)
-        first = fit_encoder.whitening(matrix @ basis, groups)
-        vectors = basis @ first
-        importance = np.asarray(matrix.sum(axis=0)).ravel() * idf + 1e-9
-        codes, codebook = fit_encoder.quantise(vectors, importance, part=PART, rounds=8, seed=SEED)
+        sizes = Counter(group for _, group in proteins.values())
+        related = [row for row in proteins.values() if sizes[row[1]] > 1]
+        groups = np.array([group for _, group in related])
+        counts = fit_encoder.count_matrix([sequence for sequence, _ in related])
+        idf = fit_encoder.inverse_frequencies(counts)
+        matrix = fit_encoder.weigh(counts, idf)
+        basis = fit_encoder.singular_vectors(matrix, width=WIDTH, passes=1, seed=SEED)
+        vectors = basis @ fit_encoder.whitening(fit_encoder.unit_rows(matrix @ basis), groups)
+        common = np.sort(np.argsort(-np.bincount(counts.indices, minlength=len(idf)) * (idf > 0), kind="stable")[:KEPT])
+        importance = np.asarray(matrix.sum(axis=0)).ravel()[common] * idf[common] + 1e-9
+        codes, codebook = fit_encoder.quantise(vectors[common], importance, part=PART, rounds=6, seed=SEED)
         restored = np.concatenate([book[codes[:, i]] for i, book in enumerate(codebook)], axis=1)
-        rows = matrix @ restored
+        rows = fit_encoder.unit_rows(matrix[:, common] @ restored)
         whiten = fit_encoder.whitening(rows, groups)
         half = {
             "idf": idf,
             "codebook": codebook,
-            "mean": rows.mean(axis=0),
+            "mean": rows.mean(0),
             "whiten": whiten,
             "project": whiten[:, :PROJECTED],
         }
         arrays = {name: values.astype(np.float16) for name, values in half.items()}
-        np.savez(kept, codes=codes, windows=np.array(WINDOWS), **arrays)
+        np.savez(kept, codes=codes, kept=common.astype(np.int32), windows=np.array(WINDOWS), **arrays)
     with np.load(kept) as arrays:
         return dict(arrays)
 
@@ -100,13 +102,19 @@ def sae_arrays(weights: dict[str, np.ndarray], size: int) -> dict[str, np.ndarra
     }
 
 
-def activate(encoder: Encoder, features: FeatureSet, sequences: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+def activate(
+    encoder: Encoder, features: FeatureSet, sequences: list[str], work: Path
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Activations of each protein, int16 and float16 of shape (L, k)."""
-    found = []
-    for sequence in sequences:
-        indices, values = features.sae.activate(encoder.encode(sequence).residues)
-        found.append((indices.astype(np.int16), values.astype(np.float16)))
-    return found
+    kept = work / "activations.npz"
+    if not kept.exists():
+        found = [features.sae.activate(encoder.encode(sequence).residues) for sequence in sequences]
+        indices = np.concatenate([one.indices.astype(np.int16) for one in found])
+        np.savez(kept, indices=indices, values=np.concatenate([one.values.astype(np.float16) for one in found]))
+    with np.load(kept) as arrays:
+        indices, values = arrays["indices"], arrays["values"]
+    ends = np.cumsum([len(sequence) for sequence in sequences])[:-1]
+    return list(zip(np.split(indices, ends), np.split(values, ends), strict=True))
 
 
 def pool(activations: list[tuple[np.ndarray, np.ndarray]], size: int) -> np.ndarray:
@@ -184,7 +192,12 @@ def make(args: argparse.Namespace) -> None:
     entries: dict[str, object] = {
         "encoder": write_weights(pack, "encoder", fit_kmers(proteins, work), "protatlas-kmer")
     }
-    rules: dict[str, float] = {"dense": 0.7, "sparse": 0.3, "active_threshold": ACTIVE_THRESHOLD}
+    rules: dict[str, float] = {
+        "dense": 0.7,
+        "sparse": 0.3,
+        "active_threshold": ACTIVE_THRESHOLD,
+        "profile_size": PROFILE_SIZE,
+    }
     made = {
         "made": datetime.now(tz=UTC).date().isoformat(),
         "method": "training/README.md",
@@ -204,7 +217,7 @@ def make(args: argparse.Namespace) -> None:
     arrays = sae_arrays(weights, fit_sae.SIZE)
     entries["sae"] = {**write_weights(pack, "sae", arrays, "protatlas-sae"), "encoder_id": encoder.id}
     write_manifest(pack, **entries, ranking=rules, **made)
-    activations = activate(encoder, open_features(pack), sequences)
+    activations = activate(encoder, open_features(pack), sequences, work)
     pooled = pool(activations, fit_sae.SIZE)
     arrays["maximum"] = pooled.max(axis=0)
     arrays["idf"] = np.log10(len(names) / (1 + (pooled > 0).sum(axis=0))).astype(np.float32)

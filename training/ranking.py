@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+
 from benchmarks.retrieval import Scores, score, similarities
 
 STEPS = 11

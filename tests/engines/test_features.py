@@ -38,7 +38,7 @@ def small_set(maximum: list[float], idf: list[float]) -> FeatureSet:
         "idf": np.array(idf),
         "maximum": np.array(maximum),
     }
-    rules = {"dense": 0.6, "sparse": 0.4, "active_threshold": 1.0}
+    rules = {"dense": 0.6, "sparse": 0.4, "active_threshold": 1.0, "profile_size": 2}
     return FeatureSet(Path("nowhere"), SparseAutoencoder(arrays, "sae-a", "encoder-a"), arrays, rules)
 
 
@@ -98,6 +98,13 @@ def test_a_profile_is_the_maximum_over_residues_normalised() -> None:
 
 def test_a_feature_that_all_proteins_have_is_not_in_a_profile() -> None:
     assert len(small_set(maximum=[1, 1, 8, 1], idf=[1, 1, -0.1, 1]).profile(trace([0, 4, 2])).indices) == 0
+
+
+def test_a_profile_keeps_the_largest_values() -> None:
+    activations = Activations(np.array([[0, 1], [2, 3]], dtype=np.int32), np.array([[3, 1], [2, 4]], dtype=np.float32))
+    found = small_set(maximum=[4, 4, 4, 4], idf=[1, 1, 1, 1]).profile(activations)
+    assert found.indices.tolist() == [0, 3]
+    assert found.values.tolist() == [0.75, 1.0]
 
 
 def test_active_features_reach_the_threshold() -> None:

@@ -154,8 +154,9 @@ def unit(vector: Float1D) -> Float1D:
 class KmerEncoder:
     """The embedded encoder over the arrays of its weight file.
 
-    `idf` (k-mers,), `codes` uint8 (k-mers, parts), `codebook` (parts, 256, part width), `mean` (D,), `whiten` (D, E),
-    `project` (D, P); a residue is `project`ed and averaged over each window of `windows`, so `width` is P x windows.
+    `idf` (k-mers,), `kept` ids of the k-mers that have a vector, `codes` uint8 (kept, parts), `codebook` (parts, 256,
+    part width), `mean` (D,), `whiten` (D, E), `project` (D, P); a residue is `project`ed and averaged over each window
+    of `windows`, scaled so that all windows vary alike, so `width` is P x windows.
     """
 
     max_length: int | None = None
@@ -163,10 +164,11 @@ class KmerEncoder:
     def __init__(self, arrays: Arrays, encoder_id: str) -> None:
         self.id = encoder_id
         self._idf = arrays["idf"].astype(np.float32)
+        kept, codebook = arrays["kept"].astype(np.int32), arrays["codebook"].astype(np.float32)
         self._codes: npt.NDArray[np.uint8] = arrays["codes"].astype(np.uint8, copy=False)
-        codebook = arrays["codebook"].astype(np.float32)
-        self._first = np.arange(len(codebook), dtype=np.int32) * codebook.shape[1]
-        self._codebook = codebook.reshape(-1, codebook.shape[2])
+        self._row = np.full(len(self._idf) + 1, -1, dtype=np.int32)  # the last one answers for id -1
+        self._row[kept] = np.arange(len(kept), dtype=np.int32)
+        self._codebook = codebook
         self._mean, self._whiten, self._project = (
             arrays[name].astype(np.float32) for name in ("mean", "whiten", "project")
         )
@@ -176,27 +178,35 @@ class KmerEncoder:
 
     def encode(self, sequence: str) -> Encoding:
         """See `Encoder.encode`."""
-        rows = self._rows(sequence)
-        total = rows.sum(axis=0, dtype=np.float64).astype(np.float32)
-        local = rows @ self._project
-        residues = np.concatenate([window_mean(local, width) for width in self._windows], axis=1)
-        return Encoding(residues=residues, embedding=self._embed(total))
-
-    def _rows(self, sequence: str) -> Float2D:
-        """Weighted sum of the k-mer vectors of each residue, float32 of shape (L, D)."""
         ids = kmer_ids(sequence)
-        rows = np.zeros((ids.shape[1], self._codebook.shape[1] * len(self._first)), dtype=np.float32)
-        for row, weights in zip(ids, kmer_weights(ids, self._idf), strict=True):
-            vectors = np.take(self._codebook, self._codes[row] + self._first, axis=0).reshape(rows.shape)
-            vectors *= weights[:, None]
-            rows += vectors
-        return rows
+        rows, weights = self._row[ids], kmer_weights(ids, self._idf)
+        weights[rows < 0] = 0
+        local = np.zeros((len(sequence), self._project.shape[1]), dtype=np.float32)
+        for row, weight in zip(rows, weights, strict=True):
+            local += self._local[row] * weight[:, None]
+        residues = [window_mean(local, width) * np.float32(width**0.5) for width in self._windows]
+        return Encoding(residues=np.concatenate(residues, axis=1), embedding=self._embed(rows, weights))
 
-    def _embed(self, total: Float1D) -> Float1D:
-        """Whitened embedding of the sum of a protein's rows; zeros when no k-mer was known."""
-        if not total.any():
+    @cached_property
+    def _local(self) -> Float2D:
+        """Projected vector of each k-mer, float32 (kept, P); made on first use, in a fifth of a second."""
+        parts, width = np.arange(len(self._codebook)), self._codebook.shape[2]
+        table = np.empty((len(self._codes), self._project.shape[1]), dtype=np.float32)
+        for at in range(0, len(table), 4096):
+            vectors = self._codebook[parts, self._codes[at : at + 4096]].reshape(-1, len(parts) * width)
+            table[at : at + 4096] = vectors @ self._project
+        return table
+
+    def _embed(self, rows: Int2D, weights: Float2D) -> Float1D:
+        """Whitened embedding of the weighted sum of a protein's k-mer vectors; zeros when no k-mer was known."""
+        known = weights > 0
+        if not known.any():
             return np.zeros(self.embedding_width, dtype=np.float32)
-        return unit(((total - self._mean) @ self._whiten).astype(np.float32))
+        parts, centres, _ = self._codebook.shape
+        cells = self._codes[rows[known]] + np.arange(parts, dtype=np.int32) * centres
+        shares = np.bincount(cells.ravel(), weights=np.repeat(weights[known], parts), minlength=parts * centres)
+        total = np.einsum("pc,pcw->pw", shares.reshape(parts, centres), self._codebook).ravel().astype(np.float32)
+        return unit(((unit(total) - self._mean) @ self._whiten).astype(np.float32))
 
 
 def file_hash(path: Path) -> str:

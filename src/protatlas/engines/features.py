@@ -2,7 +2,8 @@
 
 z is a residue representation, standardised over its own columns; a = ReLU((z - b_dec) W_enc + b_enc), of which the
 largest k are kept (TopK, Gao et al. 2024, arXiv:2406.04093). A protein's profile is the maximum over its residues,
-divided by the feature's maximum over the reference proteins, times its log10 IDF.
+divided by the feature's maximum over the reference proteins, times its log10 IDF; of these the largest `profile_size`
+are kept, since long proteins would otherwise resemble each other by the number of their features alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ REGION_SHARE = 0.5
 REGION_GAP = 2
 # Rows of residues that are multiplied at a time: 512 x 4,096 float32 are 8 MiB and stay in cache.
 CHUNK = 512
-# Columns are first compared in this many interleaved groups: the k largest lie in the k groups of largest maximum.
+# Columns are first compared in this many interleaved groups.
 GROUPS = 256
 
 
@@ -85,7 +86,7 @@ class SparseAutoencoder:
         self.size = self._weights.shape[1]
 
     def activate(self, residues: Float2D) -> Activations:
-        """Largest k activations of each residue, in no order; `residues` is float32 (L, width of the encoder).
+        """Largest k activations of each residue, largest first; `residues` is float32 (L, width of the encoder).
 
         Raises
         ------
@@ -106,17 +107,21 @@ class SparseAutoencoder:
 
 
 def largest(rows: Float2D, k: int) -> tuple[Int2D, Float2D]:
-    """Columns and values of the k largest of each row, int32 and float32 (n, k), in no order."""
+    """Columns and values of the k largest of each row, int32 and float32 (n, k), largest first.
+
+    The k-th largest maximum of groups of columns bounds the k-th largest value from below, and few values reach it.
+    """
     n, size = rows.shape
-    columns = np.broadcast_to(np.arange(size, dtype=np.int32), rows.shape)
+    maxima = rows
     if size % GROUPS == 0 and k < GROUPS < size:
         maxima = rows.reshape(n, size // GROUPS, GROUPS).max(axis=1)
-        best = np.argpartition(maxima, GROUPS - k, axis=1)[:, GROUPS - k :].astype(np.int32)
-        steps = np.arange(0, size, GROUPS, dtype=np.int32)
-        columns = (best[:, :, None] + steps).reshape(n, -1)
-        rows = np.take_along_axis(rows, columns, axis=1)
-    kept = np.argpartition(rows, rows.shape[1] - k, axis=1)[:, rows.shape[1] - k :]
-    return np.take_along_axis(columns, kept, axis=1), np.take_along_axis(rows, kept, axis=1)
+    bound = np.partition(maxima, maxima.shape[1] - k, axis=1)[:, maxima.shape[1] - k]
+    at = np.flatnonzero(rows >= bound[:, None])
+    row, value = at // size, rows.ravel()[at]
+    order = np.lexsort((-value, row))
+    rank = np.arange(len(at)) - np.searchsorted(row, np.arange(n))[row]
+    kept = order[rank < k]
+    return (at[kept] % size).astype(np.int32).reshape(n, k), value[kept].reshape(n, k)
 
 
 class FeatureSet:
@@ -130,7 +135,9 @@ class FeatureSet:
     ranking : Ranking
         How the cosines of embeddings and of profiles add up to a similarity.
     active_threshold : float
-        Normalised value from which on a feature counts as active on a protein.
+        Normalised value from which on a feature of the profile counts as active on a protein.
+    profile_size : int
+        Most features that a profile keeps.
     """
 
     def __init__(self, pack: Path, sae: SparseAutoencoder, arrays: Arrays, rules: Mapping[str, float]) -> None:
@@ -138,7 +145,7 @@ class FeatureSet:
         self.idf = arrays["idf"].astype(np.float32)
         self.maximum = arrays["maximum"].astype(np.float32)
         self.ranking = Ranking(dense=rules["dense"], sparse=rules["sparse"])
-        self.active_threshold = rules["active_threshold"]
+        self.active_threshold, self.profile_size = rules["active_threshold"], int(rules["profile_size"])
         self._factor = np.where(self.maximum > 0, np.maximum(self.idf, 0) / np.maximum(self.maximum, 1e-6), 0)
 
     @cached_property
@@ -147,11 +154,12 @@ class FeatureSet:
         return read_table(self._pack / TABLE, self.sae.size)
 
     def profile(self, activations: Activations) -> Profile:
-        """Normalised value of each feature that is active on the protein (see the module)."""
+        """Largest normalised values of the features on the protein, at most `profile_size` (see the module)."""
         pooled = np.zeros(self.sae.size, dtype=np.float32)
         np.maximum.at(pooled, activations.indices.ravel(), activations.values.ravel())
         pooled *= self._factor.astype(np.float32)
-        indices = np.flatnonzero(pooled > 0).astype(np.int32)
+        best = np.argsort(-pooled, kind="stable")[: self.profile_size]
+        indices = np.sort(best[pooled[best] > 0]).astype(np.int32)
         return Profile(indices, pooled[indices])
 
     def active(self, profile: Profile) -> frozenset[int]:
