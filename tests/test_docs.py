@@ -20,7 +20,7 @@ def _text(name: str) -> str:
 
 
 def test_the_tools_page_is_up_to_date() -> None:
-    command = [sys.executable, ROOT / "scripts" / "docs", "--check"]
+    command = [sys.executable, str(ROOT / "scripts" / "docs"), "--check"]
 
     checked = subprocess.run(command, check=False, capture_output=True, text=True)
 

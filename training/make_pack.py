@@ -1,6 +1,7 @@
 """Make the embedded model pack from packages. One command, see README.md; every step is kept in the work folder."""
 
 import argparse
+import gzip
 import json
 from collections import Counter
 from datetime import UTC, datetime
@@ -11,14 +12,13 @@ import fit_sae
 import labels
 import numpy as np
 import prepare
-import pyarrow as pa
-import pyarrow.parquet as pq
 from concepts import Concept, go_concept
 from ranking import choose_ranking
 from swissprot import read_go, read_go_names
 
 from protatlas.engines.encoders import Encoder, file_hash, open_encoder
-from protatlas.engines.features import FeatureSet, open_features
+from protatlas.engines.features import TABLE, FeatureSet, open_features
+from protatlas.records import Feature
 
 SEED = 20_140_122
 # 512 dimensions in parts of 4, 256 centres a part, for the 80,000 k-mers that most proteins have: 10 MB.
@@ -164,15 +164,9 @@ def write_manifest(pack: Path, **parts: object) -> None:
 
 
 def write_table(pack: Path, rows: list[dict[str, object]]) -> None:
-    """Write the feature table; nulls and lists as `protatlas.records.Feature` has them."""
-    activation = pa.struct([("uniprot_id", pa.string()), ("activation", pa.float64())])
-    kinds = {
-        "feature_index": pa.int32(), "frequency": pa.int32(), "f1": pa.float64(), "idf": pa.float64(),
-        "max_activation": pa.float64(), "top_swissprot_activations": pa.list_(activation),
-        "decoder_nearest_neighbors": pa.list_(pa.int32()),
-    }  # fmt: skip
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), pack / "features.parquet", compression="zstd")
+    """Write the feature table: a JSON line for each feature, gzipped without a time."""
+    lines = "".join(Feature.model_validate(row).model_dump_json() + "\n" for row in rows)
+    (pack / TABLE).write_bytes(gzip.compress(lines.encode(), compresslevel=9, mtime=0))
 
 
 def make(args: argparse.Namespace) -> None:

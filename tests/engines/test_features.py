@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from protatlas.engines.encoders import EMBEDDED_PACK, Encoder, open_encoder
-from protatlas.engines.features import Activations, FeatureSet, SparseAutoencoder, largest, open_features
+from protatlas.engines.features import TABLE, Activations, FeatureSet, SparseAutoencoder, largest, open_features
 from protatlas.errors import AtlasDamaged, InvalidInput
 
 LYSOZYME = "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAKFESNFNTQATNRNTDGSTDYGILQINSRWWCNDGRTPGSRNLCNIPCSALLSSDITASVNCAKKIVSDGNG"
@@ -39,7 +39,7 @@ def small_set(maximum: list[float], idf: list[float]) -> FeatureSet:
         "maximum": np.array(maximum),
     }
     rules = {"dense": 0.6, "sparse": 0.4, "active_threshold": 1.0, "profile_size": 2}
-    return FeatureSet(Path("nowhere"), SparseAutoencoder(arrays, "sae-a", "encoder-a"), arrays, rules)
+    return FeatureSet(Path("nowhere"), SparseAutoencoder(arrays, "sae-a", "encoder-a"), arrays, rules, "3 proteins")
 
 
 def trace(values: list[float], feature: int = 2) -> Activations:
@@ -173,6 +173,6 @@ def test_decoder_neighbours_are_other_features(features: FeatureSet) -> None:
 
 def test_a_pack_without_table_says_so(tmp_path: Path) -> None:
     pack = Path(shutil.copytree(EMBEDDED_PACK, tmp_path / "pack"))
-    (pack / "features.parquet").unlink()
+    (pack / TABLE).unlink()
     with pytest.raises(AtlasDamaged, match="feature table"):
         _ = open_features(pack).table

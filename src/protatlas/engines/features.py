@@ -6,11 +6,13 @@ divided by the feature's maximum over the reference proteins, times its log10 ID
 are kept, since long proteins would otherwise resemble each other by the number of their features alone.
 """
 
+import gzip
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +32,7 @@ from protatlas.records import Feature, Region
 
 Int1D: TypeAlias = npt.NDArray[np.int32]
 
-TABLE = "features.parquet"
+TABLE = "features.jsonl.gz"
 # A residue belongs to a region from this share of the feature's peak on the protein on; gaps of so many residues join.
 REGION_SHARE = 0.5
 REGION_GAP = 2
@@ -138,10 +140,14 @@ class FeatureSet:
         Normalised value from which on a feature of the profile counts as active on a protein.
     profile_size : int
         Most features that a profile keeps.
+    reference : str
+        The proteins that maxima, frequencies and labels were counted over.
     """
 
-    def __init__(self, pack: Path, sae: SparseAutoencoder, arrays: Arrays, rules: Mapping[str, float]) -> None:
-        self.sae, self._pack = sae, pack
+    def __init__(
+        self, pack: Path, sae: SparseAutoencoder, arrays: Arrays, rules: Mapping[str, float], reference: str
+    ) -> None:
+        self.sae, self._pack, self.reference = sae, pack, reference
         self.idf = arrays["idf"].astype(np.float32)
         self.maximum = arrays["maximum"].astype(np.float32)
         self.ranking = Ranking(dense=rules["dense"], sparse=rules["sparse"])
@@ -151,7 +157,7 @@ class FeatureSet:
     @cached_property
     def table(self) -> Sequence[Feature]:
         """What each feature means, by feature index; read on first use."""
-        return read_table(self._pack / TABLE, self.sae.size)
+        return FeatureTable(self._pack / TABLE, self.sae.size)
 
     def profile(self, activations: Activations) -> Profile:
         """Largest normalised values of the features on the protein, at most `profile_size` (see the module)."""
@@ -192,23 +198,46 @@ def _region(trace: Float1D, first: int, last: int) -> Region:
     return Region(start=first + 1, end=last + 1, peak_residue=peak, mean_activation=float(part.mean()))
 
 
-def read_table(path: Path, size: int) -> tuple[Feature, ...]:
-    """Features of a table, by feature index.
+class FeatureTable(Sequence[Feature]):
+    """What each feature means, by feature index: JSON lines that become records when they are asked for.
 
     Raises
     ------
     AtlasDamaged
-        The table is missing, or does not hold the features 0 to `size` - 1 in order.
+        The file is missing or damaged, or does not hold `size` features in order.
     """
-    from pyarrow import ArrowException, parquet  # takes longer to import than the first search takes to answer
 
-    try:
-        rows = parquet.read_table(path).to_pylist()
-    except (OSError, ArrowException) as error:
-        raise AtlasDamaged(str(path), "the feature table cannot be read", "Copy or remake the pack.") from error
-    if [row["feature_index"] for row in rows] != list(range(size)):
-        raise AtlasDamaged(str(path), f"its features are not 0 to {size - 1}", "Copy or remake the pack.")
-    return tuple(Feature.model_validate(row) for row in rows)
+    def __init__(self, path: Path, size: int) -> None:
+        self._path = path
+        try:
+            with gzip.open(path) as stream:
+                self._lines = stream.read().splitlines()
+        except (OSError, EOFError, zlib.error) as error:
+            raise self._damaged("the feature table cannot be read") from error
+        if len(self._lines) != size:
+            raise self._damaged(f"it holds {len(self._lines)} features and not {size}")
+
+    def __len__(self) -> int:
+        """Size of the dictionary."""
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> Feature: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Feature, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Feature | tuple[Feature, ...]:
+        """Feature of an index, or features of a slice."""
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        feature = Feature.model_validate_json(self._lines[index])
+        if feature.feature_index != index % len(self):
+            raise self._damaged(f"line {index + 1} is of feature {feature.feature_index}")
+        return feature
+
+    def _damaged(self, problem: str) -> AtlasDamaged:
+        return AtlasDamaged(str(self._path), problem, "Copy or remake the pack.")
 
 
 def open_features(pack: Path | None = None) -> FeatureSet:
@@ -230,7 +259,8 @@ def open_features(pack: Path | None = None) -> FeatureSet:
         raise InvalidInput(
             "sae", f"{sae.id} in a pack of {encoder['id']}", f"the encoder it was trained on, {sae.encoder_id}"
         )
-    return FeatureSet(folder, sae, arrays, {name: float(str(value)) for name, value in rules.items()})
+    reference = f"{entry['reference']} Swiss-Prot proteins (release 2014_01), one of each 50 % identity cluster"
+    return FeatureSet(folder, sae, arrays, {name: float(str(value)) for name, value in rules.items()}, reference)
 
 
 def _entry(folder: Path, manifest: Mapping[str, object], name: str) -> Mapping[str, object]:
