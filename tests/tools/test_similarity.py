@@ -43,6 +43,17 @@ def test_each_hit_says_which_features_it_shares(call_once: Call) -> None:
     assert answer["top_features_across_results"][0]["occurrence_count"] == 3
 
 
+def test_the_values_of_features_across_results_are_those_of_the_hits_profiles(call_once: Call) -> None:
+    answer = call_once(TOOL, sequence=HBA, top_k=1)
+    details = call_once("esm_atlas_get_protein_details", sequence=answer["hits"][0]["sequence"])
+
+    own = {feature["feature_index"]: feature["value"] for feature in details["sae_features"]}
+    across = {feature["feature_index"]: feature["max_activation"] for feature in answer["top_features_across_results"]}
+    common = own.keys() & across.keys()
+    assert common
+    assert all(abs(own[index] - across[index]) < 0.001 for index in common)
+
+
 def test_uncharacterized_only_gives_clusters_without_any_domain(call: Call) -> None:
     answer = call(TOOL, sequence=HBA, uncharacterized_only=True, top_k=5)
 

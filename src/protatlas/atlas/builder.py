@@ -168,6 +168,7 @@ def _points(
         cluster = clusters.get(row)
         payload = payload_of(proteins[row], position=row, representative=proteins[owners[row]].key, cluster=cluster)
         if cluster:
+            payload["profile_norm"] = encoded.norm(row)
             yield Point(proteins[row].key, payload, encoded.embeddings[row], encoded.features(row))
         else:
             yield Point(proteins[row].key, payload)

@@ -33,8 +33,14 @@ class EncodedProteins:
 
     def features(self, row: int) -> SparseVector:
         """Feature vector of one protein at unit length."""
-        part = slice(self.profiles.indptr[row], self.profiles.indptr[row + 1])
-        return SparseVector.unit(self.profiles.indices[part], self.profiles.data[part])
+        return SparseVector.unit(self.profiles.indices[self._part(row)], self.profiles.data[self._part(row)])
+
+    def norm(self, row: int) -> float:
+        """Length of the profile of one protein: what its unit vector times it gives the normalised values again."""
+        return float(np.linalg.norm(self.profiles.data[self._part(row)]))
+
+    def _part(self, row: int) -> slice:
+        return slice(self.profiles.indptr[row], self.profiles.indptr[row + 1])
 
 
 def encode_proteins(

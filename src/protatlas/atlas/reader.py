@@ -18,12 +18,16 @@ UNCHARACTERIZED = Between("pct_characterized", None, 0)
 
 @dataclass(frozen=True)
 class ClusterHit:
-    """A cluster near the query: its representative protein, the similarity (0 to 1) and the features of both."""
+    """A cluster near the query: its representative protein, the similarity (0 to 1) and its features.
+
+    `features` is of unit length; times `profile_norm` its values are the normalised ones.
+    """
 
     protein: Protein
     cluster: Cluster
     similarity: float
     features: SparseVector
+    profile_norm: float
 
 
 @dataclass(frozen=True)
@@ -169,4 +173,5 @@ def _cluster_hit(neighbour: Neighbour) -> ClusterHit:
         cluster=Cluster.model_validate_json(neighbour.payload["cluster_record"]),
         similarity=neighbour.similarity,
         features=neighbour.features,
+        profile_norm=neighbour.payload["profile_norm"],
     )

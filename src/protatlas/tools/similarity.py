@@ -148,7 +148,7 @@ def _across(app: App, analysis: Analysis, hits: Sequence[ClusterHit]) -> tuple[F
     for hit in hits:
         for index, value in zip(hit.features.indices.tolist(), hit.features.values.tolist(), strict=True):
             if index in of_query:
-                values[index].append(value)
+                values[index].append(value * hit.profile_norm)
     ranked = sorted(values.items(), key=lambda item: (-len(item[1]), -sum(item[1]), item[0]))[:FEATURES_ACROSS]
     return tuple(
         FeatureAcross(
