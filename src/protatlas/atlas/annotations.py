@@ -1,16 +1,14 @@
 """Annotations that a builder is given beside the sequences: domains, GO terms and lineages, from tab-separated tables.
 
-Each table has a header line; the columns are named in the function that reads it. Tables may be gzipped.
+The columns are named in the function that reads a table.
 """
 
-import csv
-import gzip
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from protatlas.atlas.taxonomy import read_lineages, read_taxon_ids
+from protatlas.atlas.delimited import read_rows
 from protatlas.errors import InvalidInput
 from protatlas.records import Domain, Protein, Taxon
 
@@ -24,26 +22,32 @@ def read_domains(path: Path) -> dict[str, tuple[Domain, ...]]:
     """
     found: dict[str, list[Domain]] = defaultdict(list)
     columns = ("accession", "pfam_accession", "name", "description", "start", "end", "score")
-    for row in _rows(path, columns):
-        found[row["accession"]].append(
-            Domain(
-                accession=row["pfam_accession"].split(".")[0],
-                name=row["name"],
-                description=row["description"],
-                start=int(row["start"]),
-                end=int(row["end"]),
-                score=float(row["score"]),
-            )
-        )
+    for row in read_rows(path, columns):
+        found[row["accession"]].append(_domain(row, path))
     return {
         name: tuple(sorted(domains, key=lambda domain: (domain.start, domain.end))) for name, domains in found.items()
     }
 
 
+def _domain(row: dict[str, str], path: Path) -> Domain:
+    try:
+        return Domain(
+            accession=row["pfam_accession"].split(".")[0],
+            name=row["name"],
+            description=row["description"],
+            start=int(row["start"]),
+            end=int(row["end"]),
+            score=float(row["score"]),
+        )
+    except ValueError as error:
+        found = f"{path.name} has {row['start']!r}, {row['end']!r}, {row['score']!r} for {row['accession']}"
+        raise InvalidInput("domains", found, "whole numbers as start and end, and a score") from error
+
+
 def read_go(path: Path) -> dict[str, dict[str, str]]:
     """GO terms (id to name) by protein identifier. Columns: accession, go_id, go_name."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in _rows(path, ("accession", "go_id", "go_name")):
+    for row in read_rows(path, ("accession", "go_id", "go_name")):
         found[row["accession"]][row["go_id"]] = row["go_name"]
     return dict(found)
 
@@ -72,16 +76,3 @@ def annotate(
 
 def _first(protein: Protein, table: Mapping[str, T]) -> T | None:
     return next((table[name] for name in (protein.key, *protein.accessions) if name in table), None)
-
-
-def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """Rows of a table; the header must hold all the columns."""
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        missing = set(columns) - set(reader.fieldnames or ())
-        if missing:
-            raise InvalidInput("file", f"{path.name} has no column {', '.join(sorted(missing))}", "; ".join(columns))
-        yield from reader
-
-
-__all__ = ["annotate", "read_domains", "read_go", "read_lineages", "read_taxon_ids"]

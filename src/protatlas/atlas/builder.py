@@ -16,7 +16,7 @@ import numpy.typing as npt
 from filelock import FileLock
 
 from protatlas import __version__
-from protatlas.atlas import annotations
+from protatlas.atlas import annotations, taxonomy
 from protatlas.atlas import format as layout
 from protatlas.atlas.clustering import cluster_by_features
 from protatlas.atlas.encoding import EncodedProteins, encode_proteins
@@ -116,8 +116,8 @@ def _annotated(
         proteins,
         domains=domains,
         go=annotations.read_go(plan.go) if plan.go else {},
-        lineages=annotations.read_lineages(plan.lineages) if plan.lineages else {},
-        taxon_ids=annotations.read_taxon_ids(plan.lineages) if plan.lineages else {},
+        lineages=taxonomy.read_lineages(plan.lineages) if plan.lineages else {},
+        taxon_ids=taxonomy.read_taxon_ids(plan.lineages) if plan.lineages else {},
     )
 
 

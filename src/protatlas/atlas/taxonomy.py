@@ -4,14 +4,13 @@ A lineage is a tuple of taxa from the root side (superkingdom) to the species; i
 organism is not known. Within one release of NCBI's taxonomy two lineages that share a taxon share all taxa above it.
 """
 
-import csv
-import gzip
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 
+from protatlas.atlas.delimited import read_rows
 from protatlas.errors import InvalidInput
 from protatlas.records import Taxon
 
@@ -31,7 +30,7 @@ def read_lineages(path: Path) -> dict[str, tuple[Taxon, ...]]:
     InvalidInput
         If a column is missing or a lineage is malformed.
     """
-    return {row["organism_name"]: _lineage(row["lineage"]) for row in _rows(path) if row["lineage"]}
+    return {row["organism_name"]: _lineage(row["lineage"]) for row in read_rows(path, COLUMNS) if row["lineage"]}
 
 
 def read_taxon_ids(path: Path) -> dict[str, int]:
@@ -42,7 +41,7 @@ def read_taxon_ids(path: Path) -> dict[str, int]:
     InvalidInput
         If a column is missing.
     """
-    return {row["organism_name"]: int(row["taxon_id"]) for row in _rows(path) if row["taxon_id"]}
+    return {row["organism_name"]: int(row["taxon_id"]) for row in read_rows(path, COLUMNS) if row["taxon_id"]}
 
 
 def lowest_common_ancestor(lineages: Iterable[Sequence[Taxon]]) -> Taxon | None:
@@ -84,12 +83,3 @@ def _taxon(text: str) -> Taxon:
     if not colon or not taxon_id.isdigit():
         raise InvalidInput("lineage", f"`{text}` cannot be read", "rank:taxon id:name, parted by semicolons")
     return Taxon(rank=rank, taxon_id=int(taxon_id), name=name)
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
-        if missing:
-            raise InvalidInput("lineages", f"{path.name} has no column {', '.join(missing)}", ", ".join(COLUMNS))
-        yield from reader
