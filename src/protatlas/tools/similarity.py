@@ -168,9 +168,9 @@ SEARCH_SIMILAR = Tool(
     description="""
     Ranks the clusters of the atlas by similarity of embedding and SAE features to a query sequence, each with the
     features that it shares. Finds distant relatives and shared motifs; confirm a relative, or get e-values and percent
-    identity, by blast_sequence; for the cluster of one exact sequence use esm_atlas_get_cluster_info. Takes well under a
-    second. The nearest cluster is always returned, however far: judge by `similarity_score`. Sequences come in full so that
-    they can be passed on.
+    identity, by blast_sequence; for the cluster of one exact sequence use esm_atlas_get_cluster_info. Takes well under
+    a second. The nearest cluster is always returned, however far: judge by `similarity_score`. Sequences come in full
+    so that they can be passed on.
     """,
     arguments=SimilarArguments,
     answer=SimilarAnswer,
