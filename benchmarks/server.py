@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -51,7 +50,8 @@ async def _measure(atlas: Path, calls: int) -> None:
         for tool, arguments in _questions(sequence):
             p50, p95, size = await _p50(client, tool, arguments, calls)
             print(f"{tool:45} {p50:8.1f} {p95:8.1f} {size:8,} {p50 / baseline[0]:17.1f}")
-        print(f"resident memory of the server and its children: {_memory_mb(atlas):.0f} MB")
+        for what, (resident, anonymous) in _memory_mb(atlas).items():
+            print(f"memory of the {what}: {resident:.0f} MB resident, {anonymous:.0f} MB of it not mapped from files")
 
 
 def _questions(sequence: str) -> list[tuple[str, dict[str, Any]]]:
@@ -82,12 +82,16 @@ async def _p50(client: Client, tool: str, arguments: dict[str, Any], calls: int)
     return statistics.median(times), times[int(0.95 * (len(times) - 1))], len(result.content[0].text.encode())
 
 
-def _memory_mb(atlas: Path) -> float:
-    """Resident memory of the processes whose command line names the atlas, and of their children, in MB."""
-    listing = subprocess.run(["ps", "-eo", "pid,ppid,rss,args"], check=True, capture_output=True, text=True).stdout
-    rows = [line.split(None, 3) for line in listing.splitlines()[1:]]
-    servers = {row[0] for row in rows if "--stdio" in row[3] and str(atlas) in row[3]}
-    return sum(int(row[2]) for row in rows if row[0] in servers or row[1] in servers) / 1000
+def _memory_mb(atlas: Path) -> dict[str, tuple[float, float]]:
+    """Resident and anonymous memory in MB of the server that has the atlas open, and of its renderer (Linux)."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        for what, mark in (("server", f"--stdio --atlas {atlas}"), ("renderer", "pymol_worker.py")):
+            if mark in command:
+                status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+                found[what] = tuple(int(status[key].split()[0]) / 1000 for key in ("VmRSS", "RssAnon"))
+    return found
 
 
 if __name__ == "__main__":

@@ -179,7 +179,10 @@ class EdgeStore:
         flat = qe.HnswIndexConfig(m=0, ef_construct=4, full_scan_threshold=10)
         vectors = {EMBEDDING: qe.EdgeVectorParams(embedding_width, qe.Distance.Dot, hnsw_config=flat, memory=MEMORY)}
         sparse = {FEATURES: qe.EdgeSparseVectorParams(memory=MEMORY)}
-        return cls(qe.EdgeShard.create(str(path), qe.EdgeConfig(vectors, sparse, wal_enabled=False)))
+        shard = qe.EdgeShard.create(str(path), qe.EdgeConfig(vectors, sparse, wal_enabled=False))
+        for name, kind in FIELDS.items():
+            shard.update(qe.UpdateOperation.create_field_index(name, _index(kind)))
+        return cls(shard)
 
     @classmethod
     def load(cls, path: Path) -> "EdgeStore":
@@ -202,9 +205,7 @@ class EdgeStore:
         self._shard.update(qe.UpdateOperation.upsert_points([_edge_point(point) for point in points]))
 
     def finish(self) -> None:
-        """Build the indexes of all fields and write everything to disk."""
-        for name, kind in FIELDS.items():
-            self._shard.update(qe.UpdateOperation.create_field_index(name, _index(kind)))
+        """Build the indexes of vectors and write everything to disk."""
         self._shard.optimize()
         self._shard.flush()
 
