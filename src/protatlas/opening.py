@@ -81,6 +81,7 @@ def build_progress(console: Console) -> Iterator[BuildProgress]:
 
         def report(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
+                LOG.info("building: %s", stage)
                 tasks[stage] = bars.add_task(stage, total=total)
             bars.update(tasks[stage], completed=done, total=total)
 

@@ -50,15 +50,17 @@ class Domain(Record):
 class Protein(Record):
     """One distinct sequence of an atlas with what its source said of it.
 
-    `accessions` holds the identifiers that lead to it, the first being the one it is shown under. `organism_id` is the
-    NCBI taxon that the source stated, or the one of exactly the organism's name; null where there is neither. `go` maps
-    GO ids to term names.
+    `accessions` holds the identifiers that lead to it, the first being the one it is shown under; the names are those
+    of its first record, and `other_headers` holds the headers of further records of the same sequence. `organism_id` is
+    the NCBI taxon that the source stated, or the one of exactly the organism's name; null where there is neither. `go`
+    maps GO ids to term names.
     """
 
     sequence: str
     accessions: tuple[str, ...]
     header: str
     source: str
+    other_headers: tuple[str, ...] = ()
     protein_name: str | None = None
     gene: str | None = None
     organism: str | None = None

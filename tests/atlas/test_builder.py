@@ -15,6 +15,7 @@ from protatlas.atlas.reader import Atlas
 from protatlas.atlas.store import SparseVector
 from protatlas.errors import AtlasDamaged, DependencyUnavailable, InvalidInput
 from protatlas.records import protein_hash
+from protatlas.tools.proteins import SearchArguments, search_uniprot
 
 HBB = (
     "MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPKVKAHGKKVLGAFSDGLAHLDNLKGTFATLSELHCDKLHVDPENFRLLGNV"
@@ -43,6 +44,22 @@ def test_every_record_is_accounted_for_and_equal_sequences_are_one_protein(model
     assert json.loads((path / "report.json").read_text(encoding="utf-8"))["records_read"] == 7
     atlas = Atlas.open(path)
     assert {atlas.by_identifier(name)[0].sequence for name in ("hbb_1", "hbb_2", "HBB_LOWER")} == {HBB}
+
+
+def test_every_record_of_a_sequence_is_found_by_its_own_names(models: App, tmp_path: Path) -> None:
+    first = ">sp|P68871|HBB_HUMAN Hemoglobin subunit beta OS=Homo sapiens OX=9606 GN=HBB"
+    second = ">sp|P68872|HBB_PANPA Hemoglobin beta chain OS=Pan paniscus OX=9597 GN=HBX"
+
+    path, _, _ = _build(models, tmp_path, f"{first}\n{HBB}\n{second}\n{HBB}\n")
+
+    app = App()
+    app.open(path)
+    for query in ("P68872", "gene:HBX", "organism_id:9597", 'organism_name:"Pan paniscus"', "HBB_PANPA"):
+        (found,) = search_uniprot(app, SearchArguments(query=query)).proteins
+        assert found.sequence == HBB
+        assert {found.accession, *found.same_sequence} == {"P68871", "P68872"}
+    (asked,) = search_uniprot(app, SearchArguments(query="P68872")).proteins
+    assert (asked.accession, asked.organism, asked.organism_id) == ("P68872", "Pan paniscus", 9597)
 
 
 def test_cluster_sizes_add_up_to_the_proteins(models: App, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ class _Draft:
     header: str
     notes: tuple[str, ...]
     identifiers: list[str] = field(default_factory=list)
+    other_headers: list[str] = field(default_factory=list)
 
 
 def read_proteins(files: Sequence[Path]) -> tuple[list[Protein], Report]:
@@ -92,7 +93,10 @@ def _add(entry: Entry, drafts: dict[str, _Draft], keys_of: dict[str, list[str]],
     if draft is None:
         draft = drafts[key] = _Draft(entry.sequence, header, entry.header, entry.notes)
     else:
-        counts["duplicates" if header.accession in draft.identifiers else "merged"] += 1
+        is_known = header.accession in draft.identifiers
+        counts["duplicates" if is_known else "merged"] += 1
+        if not is_known:
+            draft.other_headers.append(entry.header)
     for name in header.identifiers:
         if name not in draft.identifiers:
             draft.identifiers.append(name)
@@ -107,6 +111,7 @@ def _protein(draft: _Draft) -> Protein:
         sequence=draft.sequence,
         accessions=tuple(draft.identifiers),
         header=draft.header,
+        other_headers=tuple(draft.other_headers),
         source=header.source,
         protein_name=header.protein_name,
         gene=header.gene,

@@ -1,8 +1,10 @@
 """What the store holds of a protein: its record, the fields that queries ask for, and the cluster it belongs to."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
+from protatlas.headers import Header, parse_header
 from protatlas.records import Cluster, Protein
 
 
@@ -18,12 +20,13 @@ def payload_of(protein: Protein, *, position: int, representative: str, cluster:
     cluster : Cluster or None
         The cluster, for the representative itself; null for other members.
     """
-    title = _title(protein)
+    records: list[Protein | Header] = [protein, *map(parse_header, protein.other_headers)]
+    title = _title(protein, records)
     text = _text(protein, title)
     fields: dict[str, Any] = {
         "record": protein.model_dump_json(),
         "identifier": [name.upper() for name in protein.accessions],
-        "gene": [protein.gene.lower()] if protein.gene else [],
+        "gene": [record.gene.lower() for record in records if record.gene],
         "word": sorted(set(re.findall(r"\w+", text.lower()))),
         "domain": [domain.accession for domain in protein.domains],
         "go": list(protein.go),
@@ -33,15 +36,15 @@ def payload_of(protein: Protein, *, position: int, representative: str, cluster:
         "position": position,
         "title": title,
         "text": text,
-        "protein_name": protein.protein_name or "",
-        "organism": protein.organism or "",
+        "protein_name": " ; ".join(record.protein_name for record in records if record.protein_name),
+        "organism": " ; ".join(record.organism for record in records if record.organism),
         "lineage": " ; ".join(taxon.name for taxon in protein.lineage),
     }
     if protein.reviewed is not None:
-        fields["reviewed"] = "true" if protein.reviewed else "false"
-    if protein.organism_id is not None:
-        fields["organism_id"] = protein.organism_id
-        fields["taxon"] = sorted({*fields["taxon"], protein.organism_id})
+        fields["reviewed"] = "true" if any(record.reviewed for record in records) else "false"
+    organism_ids = {record.organism_id for record in records if record.organism_id is not None}
+    fields["organism_id"] = sorted(organism_ids)
+    fields["taxon"] = sorted({*fields["taxon"], *organism_ids})
     if cluster:
         fields["cluster_record"] = cluster.model_dump_json()
         if cluster.pct_characterized is not None:
@@ -49,13 +52,13 @@ def payload_of(protein: Protein, *, position: int, representative: str, cluster:
     return fields
 
 
-def _title(protein: Protein) -> str:
-    """What a protein is called: the text that a search ranks by."""
-    parts = [*protein.accessions, protein.protein_name, protein.gene, protein.organism]
-    return " ; ".join(part for part in parts if part)
+def _title(protein: Protein, records: Sequence[Protein | Header]) -> str:
+    """What a protein is called, in all its records: the text that a search ranks by."""
+    names = [name for record in records for name in (record.protein_name, record.gene, record.organism)]
+    return " ; ".join(part for part in (*protein.accessions, *names) if part)
 
 
 def _text(protein: Protein, title: str) -> str:
     """All text of a protein that a search without a field looks into."""
     domains = [f"{domain.accession} {domain.name} {domain.description}" for domain in protein.domains]
-    return " ; ".join([title, protein.header, *domains, *protein.go.values()])
+    return " ; ".join([title, protein.header, *protein.other_headers, *domains, *protein.go.values()])

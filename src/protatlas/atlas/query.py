@@ -44,10 +44,11 @@ RENAMED = {
 
 @dataclass(frozen=True)
 class ProteinQuery:
-    """A parsed query: its condition and the words to rank by (null: input order)."""
+    """A parsed query: its condition, the words to rank by (null: input order), the accession if it asks for one."""
 
     condition: Condition
     ranking: str | None
+    accession: str | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from protatlas.app import Analysis, App
 from protatlas.atlas.query import ProteinQuery, parse_query
 from protatlas.atlas.store import Is
 from protatlas.errors import InvalidInput, NotFound, SequenceTooLongForFeatures
-from protatlas.headers import identify_accession
+from protatlas.headers import Header, identify_accession, parse_header
 from protatlas.records import Protein, Region, protein_hash
 from protatlas.sequences import clean_sequence
 from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance
@@ -50,6 +50,7 @@ class FoundProtein(Answer):
     sequence_length: int
     organism_id: int | None
     reviewed: bool | None
+    same_sequence: Annotated[tuple[str, ...], Field(description="Further records of exactly this sequence.")]
 
 
 class SearchAnswer(Sourced):
@@ -69,7 +70,7 @@ def search_uniprot(app: App, arguments: SearchArguments) -> SearchAnswer:
         query_label=label,
         num_results=len(found.proteins),
         total_results=found.total,
-        proteins=tuple(_found_protein(protein) for protein in found.proteins),
+        proteins=tuple(_found_protein(protein, query.accession) for protein in found.proteins),
         provenance=provenance(app),
         notes=notes,
     )
@@ -86,20 +87,24 @@ def _understood(text: str) -> tuple[ProteinQuery, str, tuple[str, ...]]:
         notes.append(f"Isoform {isoform} of {entry} was asked for; the canonical entry {entry} is shown instead.")
     if "." in text:
         notes.append("The sequence version after the dot was ignored; the atlas holds one version.")
-    return ProteinQuery(Is("identifier", entry), None), f"accession:{entry}", tuple(notes)
+    return ProteinQuery(Is("identifier", entry), None, entry), f"accession:{entry}", tuple(notes)
 
 
-def _found_protein(protein: Protein) -> FoundProtein:
+def _found_protein(protein: Protein, asked: str | None) -> FoundProtein:
+    """Protein by the record that was asked for by its accession, else by its first record."""
+    records: list[Protein | Header] = [protein, *map(parse_header, protein.other_headers)]
+    shown = next((record for record in records if record.accession == asked), protein)
     return FoundProtein(
-        accession=protein.accession,
-        protein_name=protein.protein_name,
-        gene=protein.gene,
-        organism=protein.organism,
+        accession=shown.accession,
+        protein_name=shown.protein_name,
+        gene=shown.gene,
+        organism=shown.organism,
         function=f"GO: {'; '.join(protein.go.values())}" if protein.go else None,
         sequence=protein.sequence,
         sequence_length=len(protein.sequence),
-        organism_id=protein.organism_id,
-        reviewed=protein.reviewed,
+        organism_id=shown.organism_id,
+        reviewed=shown.reviewed,
+        same_sequence=tuple(record.accession for record in records if record is not shown),
     )
 
 
@@ -234,8 +239,15 @@ def get_protein_details(app: App, arguments: DetailsArguments) -> DetailsAnswer:
         features_computed_on_miss=protein is None,
         folded_on_miss=False,
         provenance=provenance(app),
-        notes=(*notes, app.atlas.manifest.domain_note) if protein else notes,
+        notes=(*notes, *_record_notes(protein), app.atlas.manifest.domain_note) if protein else notes,
     )
+
+
+def _record_notes(protein: Protein) -> tuple[str, ...]:
+    """What the records of the protein say beside its first one."""
+    others = ", ".join(parse_header(header).accession for header in protein.other_headers)
+    same = (f"Further records of exactly this sequence: {others}.",) if others else ()
+    return (*protein.notes, *same)
 
 
 def feature_profile(app: App, analysis: Analysis) -> tuple[FeatureProfile, ...]:
