@@ -34,5 +34,21 @@ make_venv() {
     fi
 }
 
+# PyMOL, which draws the structures, is linked to libGL though it draws without it. Everything else works without.
+find_libgl() {
+    "$PY" -c 'import ctypes; ctypes.CDLL("libGL.so.1")' 2>/dev/null
+}
+
+want_libgl() {
+    [ "$(uname -s)" = Linux ] || return 0
+    find_libgl && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        say "installing libgl1 with apt-get"
+        apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends libgl1 >&2 || true
+    fi
+    find_libgl || say "structures will come without pictures: libGL.so.1 is missing. Debian and Ubuntu: apt-get install libgl1"
+}
+
 [ -x .venv/bin/python ] || make_venv || exit 1
 PY=$PWD/.venv/bin/python
+want_libgl

@@ -118,3 +118,12 @@ def test_frames_survive_a_stream(tmp_path: Path) -> None:
         write_frame(target, b"")
     with path.open("rb") as source:
         assert [read_frame(source), read_frame(source), read_frame(source)] == [b"one", b"", None]
+
+
+def test_a_worker_that_cannot_load_pymol_says_what_is_missing(ubiquitin: Structure) -> None:
+    sentence = "libGL.so.1: cannot open shared object file"
+    frame = f"import struct,sys; t={b'E' + sentence.encode()!r}; sys.stdout.buffer.write(struct.pack('>I', len(t)) + t)"
+    renderer = Renderer(command=(sys.executable, "-c", frame))
+
+    with pytest.raises(DependencyUnavailable, match=r"libGL\.so\.1.*libgl1"):
+        renderer.draw_png(ubiquitin, View())

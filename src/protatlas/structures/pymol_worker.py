@@ -2,8 +2,9 @@
 
 PyMOL has one global session and prints to stdout as it likes, so it gets a process of its own whose file descriptor 1
 is moved away first. A frame is a 4-byte big-endian length and that many bytes: a job is JSON, an answer is `P` and a
-PNG, or `E` and the reason in words. The worker ends when stdin does, so it never outlives its parent. Standard
-library, numpy and PyMOL only: `render` starts this file by its path.
+PNG, or `E` and the reason in words; the first answer, before any job, is `R` when PyMOL is loaded, else `E`. The worker
+ends when stdin does, so it never outlives its parent. Standard library, numpy and PyMOL only: `render` starts this file
+by its path.
 """
 
 import json
@@ -48,7 +49,11 @@ def main() -> None:
     """Serve jobs until stdin ends."""
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    from pymol import CmdException, cmd
+    try:
+        from pymol import CmdException, cmd
+    except ImportError as error:
+        write_frame(answers, b"E" + str(error).encode("utf-8", "replace"))
+        return
 
     # An interrupt at the terminal goes to the whole group; the parent decides when the worker ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

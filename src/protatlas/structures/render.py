@@ -19,6 +19,9 @@ WIDTH, HEIGHT = 640, 480
 # A cartoon of 400 residues takes about 1 s on one core and a surface 5 s; a minute means that something hangs.
 TIMEOUT_S = 60.0
 WORKER = Path(__file__).with_name("pymol_worker.py")
+LIBRARIES = (
+    "Install what it needs on the server, on Debian and Ubuntu `apt-get install libgl1`; the coordinates are there."
+)
 INSTALL = "Install the package `pymol-open-source` on the server; the coordinates are there without it."
 
 
@@ -98,7 +101,10 @@ class Renderer:
             raise DependencyUnavailable("PyMOL", INSTALL)
         self._worker = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._ending = finalize(self, _end, self._worker)
-        self._exchange(self._worker, None)
+        greeting = self._exchange(self._worker, None)
+        if greeting[:1] == b"E":
+            self._stop()
+            raise DependencyUnavailable(f"PyMOL ({greeting[1:].decode('utf-8')})", LIBRARIES)
         return self._worker
 
     def _exchange(self, worker: "subprocess.Popen[bytes]", job: bytes | None) -> bytes:
