@@ -1,5 +1,6 @@
 """`protatlas serve` as its users run it: a process over a real atlas, by HTTP and by stdio."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.test_server_http import Served, started
+from tests.tools.test_contract import VALID
+from tests.tools.test_proteins import HBA
 
+HIGHLIGHTS_33 = {"highlights": [{"author_residue_number": number} for number in range(1, 34)]}
 COMMAND = [sys.executable, "-m", "protatlas", "serve"]
 
 
@@ -57,6 +61,44 @@ async def test_every_tool_answers_over_http_as_its_schema_says(served: Served, e
     async with Client(f"{served.url}/mcp", mode=era) as client:
         answers = await every_tool(client)
     assert answers["esm_atlas_search_uniprot"]["proteins"][0]["accession"] == "P69905"
+
+
+MISTAKES: list[tuple[str, dict[str, object], str, str]] = [
+    *((name, {**arguments, "colour": "red"}, "invalid_input", "colour") for name, arguments in VALID.items()),
+    *((name, {}, "invalid_input", next(iter(arguments))) for name, arguments in VALID.items()),
+    ("esm_atlas_search_uniprot", {"query": "x" * 501}, "invalid_input", "500"),
+    ("esm_atlas_search_uniprot", {"query": "insulin", "size": 7}, "invalid_input", "6"),
+    ("esm_atlas_search_uniprot", {"query": "insulin", "size": "3"}, "invalid_input", "size"),
+    ("esm_atlas_lookup_accession", {"accession": "x" * 129}, "invalid_input", "128"),
+    ("esm_atlas_lookup_accession", {"accession": "MGYP000261684433"}, "not_found", "MGYP000261684433"),
+    ("esm_atlas_search_similar_protein_clusters", {"sequence": "A" * 2_049}, "invalid_input", "2,048"),
+    ("esm_atlas_search_similar_protein_clusters", {"sequence": HBA, "top_k": 13}, "invalid_input", "12"),
+    ("esm_atlas_get_protein_details", {"sequence": "A" * 4_001}, "invalid_input", "4,000"),
+    ("esm_atlas_get_protein_details", {"sequence": "MKT@AYIAKQR"}, "invalid_input", "'@'"),
+    ("esm_atlas_get_protein_details", {"sequence": "MKTAYIAKQR" * 250}, "sequence_too_long_for_features", "2500"),
+    ("esm_atlas_get_cluster_info", {"sequence": "MKTAYIAKQR"}, "not_found", "cluster"),
+    ("esm_atlas_get_sae_feature_detail", {"feature_index": 16_384}, "invalid_input", "16,383"),
+    ("ui_show_protein_structure", {"sequence": "MKTAYIAKQR" * 71}, "sequence_too_long_to_fold", "700"),
+    ("ui_show_protein_structure", {"sequence": "MKTAYIAKQR"}, "dependency_unavailable", "folding engine"),
+    ("ui_show_protein_structure", {"sequence": HBA, "view_options": HIGHLIGHTS_33}, "invalid_input", "32"),
+    ("blast_sequence", {"sequence": "ATGC" * 30}, "invalid_input", "nucleotide"),
+    ("blast_sequence", {"sequence": HBA, "program": "tblastn"}, "dependency_unavailable", "tblastn"),
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+async def test_every_mistake_has_its_code_and_sentence_over_http(served: Served, era: Any) -> None:
+    async with Client(f"{served.url}/mcp", mode=era) as client:
+        for tool, arguments, code, words in MISTAKES:
+            result = await client.call_tool(tool, arguments)
+
+            error = result.structured_content
+            assert result.is_error, (tool, words)
+            assert error is not None
+            assert json.loads(result.content[0].text) == error  # type: ignore[union-attr]  # the first is the JSON text
+            assert error["code"] == code, (tool, error)
+            assert words in error["message"], (tool, error)
 
 
 @pytest.mark.anyio
