@@ -59,9 +59,12 @@ def test_not_leaves_out_what_it_names(call_once: Call) -> None:
 
 def test_a_search_that_finds_nothing_is_an_empty_list(call: Call) -> None:
     answer = call("esm_atlas_search_uniprot", query="gene:nosuchgene")
+    unknown = call("esm_atlas_search_uniprot", query="Q00001")
 
-    assert answer["proteins"] == []
-    assert answer["total_results"] == 0
+    assert answer["proteins"] == unknown["proteins"] == []
+    assert answer["total_results"] == unknown["total_results"] == 0
+    assert "fewer words" in answer["notes"][0]
+    assert "does not hold Q00001" in unknown["notes"][0]
 
 
 def test_a_sequence_version_is_ignored_with_a_note(call_once: Call) -> None:

@@ -72,8 +72,15 @@ def search_uniprot(app: App, arguments: SearchArguments) -> SearchAnswer:
         total_results=found.total,
         proteins=tuple(_found_protein(protein, query.accession) for protein in found.proteins),
         provenance=provenance(app),
-        notes=notes,
+        notes=notes if found.total else (*notes, _nothing_found(query, app.atlas.name)),
     )
+
+
+def _nothing_found(query: ProteinQuery, atlas: str) -> str:
+    """What an empty list means, and what to try."""
+    if query.accession:
+        return f"The atlas {atlas} does not hold {query.accession}, and no service was asked."
+    return f"No protein of the atlas {atlas} matches every part of the query. Try fewer words, OR, or a final *."
 
 
 def _understood(text: str) -> tuple[ProteinQuery, str, tuple[str, ...]]:
