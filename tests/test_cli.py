@@ -6,8 +6,7 @@ from typer.testing import CliRunner
 
 from protatlas import __version__
 from protatlas.cli import cli
-
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+from tests.known_proteins import UBIQUITIN
 
 
 def _run(*arguments: str, stdin: str | None = None) -> tuple[int, str, str]:

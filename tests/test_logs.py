@@ -5,8 +5,7 @@ import logging
 import pytest
 
 from protatlas import logs
-
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+from tests.known_proteins import UBIQUITIN
 
 
 @pytest.mark.parametrize(

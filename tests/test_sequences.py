@@ -11,8 +11,8 @@ import pytest
 from protatlas.errors import InvalidInput
 from protatlas.headers import identify_accession, parse_header
 from protatlas.sequences import Entry, IngestReport, clean_sequence, read_fasta
+from tests.known_proteins import UBIQUITIN
 
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 INSULIN = (
     "MALWMRLLPLLALLALWGPDPAAAFVNQHLCGSHLVEALYLVCGERGFFYTPKTRREAEDLQVGQVELGGGPGAGSLQPLALEGSLQKRGIVEQCCTSICSLYQLENYCN"
 )

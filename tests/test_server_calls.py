@@ -11,8 +11,7 @@ from mcp.types import CallToolResult, ImageContent, TextContent
 from protatlas.tools.calls import Metrics
 from protatlas.tools.schemas import codes
 from tests.fakes import toys
-
-SEQUENCE = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
+from tests.known_proteins import UBIQUITIN
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])]
 
@@ -24,7 +23,7 @@ def anyio_backend() -> str:
 
 async def call(mode: Any, tool: str, **arguments: object) -> CallToolResult:
     async with Client(toys.server(), mode=mode) as client:
-        return await client.call_tool(tool, {"sequence": SEQUENCE, **arguments})
+        return await client.call_tool(tool, {"sequence": UBIQUITIN, **arguments})
 
 
 def error(result: CallToolResult) -> dict[str, Any]:
@@ -44,7 +43,7 @@ async def test_the_answer_is_the_same_in_text_and_structured_content(mode: str) 
     assert isinstance(content, TextContent)
     assert not result.is_error
     assert json.loads(content.text) == result.structured_content
-    assert result.structured_content["residues"] == len(SEQUENCE)
+    assert result.structured_content["residues"] == len(UBIQUITIN)
     assert result.structured_content["top_k"] == 3
     assert ", " not in content.text
 
@@ -111,10 +110,10 @@ async def test_no_log_holds_a_sequence(mode: str, caplog: pytest.LogCaptureFixtu
     for tool in ("count", "break_down"):
         await call(mode, tool)
         await call(mode, tool, sequence=peptide)
-    await call(mode, "count", **{SEQUENCE: 1})
+    await call(mode, "count", **{UBIQUITIN: 1})
     assert "tool=count code=ok" in caplog.text
-    assert f"'sequence': {len(SEQUENCE)}" in caplog.text
-    assert SEQUENCE[:12] not in caplog.text
+    assert f"'sequence': {len(UBIQUITIN)}" in caplog.text
+    assert UBIQUITIN[:12] not in caplog.text
     assert peptide not in caplog.text
 
 
@@ -148,7 +147,7 @@ async def test_progress_rises_and_comes_before_the_result(mode: Any) -> None:
         reports.append((progress, total, message))
 
     async with Client(toys.server(), mode=mode) as client:
-        await client.call_tool("count_slowly", {"sequence": SEQUENCE}, progress_callback=note)
+        await client.call_tool("count_slowly", {"sequence": UBIQUITIN}, progress_callback=note)
     assert reports == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
 
 
@@ -182,9 +181,9 @@ async def test_prompts_and_templates_are_empty_lists(mode: Any) -> None:
 async def test_every_call_is_counted_by_tool_and_outcome(mode: Any) -> None:
     metrics = Metrics()
     async with Client(toys.server(metrics), mode=mode) as client:
-        await client.call_tool("count", {"sequence": SEQUENCE})
-        await client.call_tool("count", {"sequence": SEQUENCE})
-        await client.call_tool("miss", {"sequence": SEQUENCE})
+        await client.call_tool("count", {"sequence": UBIQUITIN})
+        await client.call_tool("count", {"sequence": UBIQUITIN})
+        await client.call_tool("miss", {"sequence": UBIQUITIN})
     lines = list(metrics.exposition())
     assert 'protatlas_calls_total{tool="count",code="ok"} 2' in lines
     assert 'protatlas_calls_total{tool="miss",code="not_found"} 1' in lines

@@ -18,9 +18,9 @@ from mcp.types import CallToolResult
 from protatlas.server import http_app
 from protatlas.tools.calls import Metrics
 from tests.fakes import toys
+from tests.known_proteins import UBIQUITIN
 
 ROOT = Path(__file__).parents[1]
-SEQUENCE = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 ERAS = ["legacy", "auto"]
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
@@ -59,7 +59,7 @@ class Served:
         return self.request("POST", "/mcp", json=body, headers=HEADERS | headers)
 
     def call(self, tool: str, **arguments: object) -> httpx2.Response:
-        return self.post("tools/call", {"name": tool, "arguments": {"sequence": SEQUENCE, **arguments}})
+        return self.post("tools/call", {"name": tool, "arguments": {"sequence": UBIQUITIN, **arguments}})
 
 
 @contextmanager
@@ -94,9 +94,9 @@ async def test_the_official_client_calls_over_http_in_both_eras(served: Served, 
 
     async with Client(f"{served.url}/mcp", mode=era) as client:
         assert client.protocol_version == {"legacy": "2025-11-25", "auto": "2026-07-28"}[era]
-        answer = await client.call_tool("count_slowly", {"sequence": SEQUENCE}, progress_callback=note)
-        refusal = await client.call_tool("count", {"sequence": SEQUENCE, "top_k": "3"})
-    assert answer.structured_content["residues"] == len(SEQUENCE)
+        answer = await client.call_tool("count_slowly", {"sequence": UBIQUITIN}, progress_callback=note)
+        refusal = await client.call_tool("count", {"sequence": UBIQUITIN, "top_k": "3"})
+    assert answer.structured_content["residues"] == len(UBIQUITIN)
     assert reports == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
     assert refusal.is_error
     assert refusal.structured_content["code"] == "invalid_input"
@@ -109,23 +109,23 @@ async def test_the_official_client_calls_over_stdio_in_both_eras(era: Any) -> No
         command=sys.executable, args=["-m", "tests.fakes.toys"], cwd=ROOT, env=dict(os.environ)
     )
     async with Client(command, mode=era) as client:
-        quiet = await client.call_tool("count", {"sequence": SEQUENCE})
-        loud = await client.call_tool("chatter", {"sequence": SEQUENCE})
-        failed = await client.call_tool("miss", {"sequence": SEQUENCE})
+        quiet = await client.call_tool("count", {"sequence": UBIQUITIN})
+        loud = await client.call_tool("chatter", {"sequence": UBIQUITIN})
+        failed = await client.call_tool("miss", {"sequence": UBIQUITIN})
     for result in (quiet, loud):
         assert isinstance(result, CallToolResult)
-        assert result.structured_content["residues"] == len(SEQUENCE)
+        assert result.structured_content["residues"] == len(UBIQUITIN)
     assert failed.structured_content["code"] == "not_found"
 
 
 def test_a_stale_session_id_is_served(served: Served) -> None:
     answer = served.post(
         "tools/call",
-        {"name": "count", "arguments": {"sequence": SEQUENCE}},
+        {"name": "count", "arguments": {"sequence": UBIQUITIN}},
         **{"Mcp-Session-Id": "of-a-server-that-is-gone", "MCP-Protocol-Version": "2025-11-25"},
     )
     assert answer.status_code == 200
-    assert f'"residues":{len(SEQUENCE)}' in answer.text
+    assert f'"residues":{len(UBIQUITIN)}' in answer.text
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
@@ -224,9 +224,9 @@ def test_a_call_in_flight_is_finished_when_the_server_is_told_to_end(ending: sig
         assert server.request("GET", "/health").status_code == 200
         assert not waiting.done()
         server.process.send_signal(ending)
-        assert f'"residues":{len(SEQUENCE)}' in waiting.result(TIMEOUT_S).text
+        assert f'"residues":{len(UBIQUITIN)}' in waiting.result(TIMEOUT_S).text
         _, rest = server.process.communicate(timeout=TIMEOUT_S)
         assert server.process.returncode == 0
     log = server.log + rest
     assert "call tool=wait code=ok" in log
-    assert SEQUENCE not in log
+    assert UBIQUITIN not in log

@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests.known_proteins import HBA
 from tests.test_server_http import Served, started
 from tests.tools.test_contract import VALID
-from tests.tools.test_proteins import HBA
 
 HIGHLIGHTS_33 = {"highlights": [{"author_residue_number": number} for number in range(1, 34)]}
 COMMAND = [sys.executable, "-m", "protatlas", "serve"]

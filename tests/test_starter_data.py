@@ -12,10 +12,10 @@ from types import ModuleType
 import pytest
 
 from protatlas.atlas.taxonomy import read_lineages, read_taxon_ids
+from tests.known_proteins import UBIQUITIN
 
 ROOT = Path(__file__).parents[1]
 STARTER = ROOT / "data" / "starter"
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 INSULIN_CHAINS = ("FVNQHLCGSHLVEALYLVCGERGFFYTPKT", "GIVEQCCTSICSLYQLENYCN")
 
 

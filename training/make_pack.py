@@ -244,7 +244,7 @@ def main() -> None:
     parser.add_argument("--hmms", type=Path, required=True, help="gecco/hmmer/Pfam.h3m of PyPI's gecco")
     parser.add_argument("--interpro", type=Path, required=True, help="gecco/interpro/interpro.json of the same")
     parser.add_argument("--held-out", type=Path, required=True, help="Pfam accessions that nothing may be fitted on")
-    parser.add_argument("--work", type=Path, default=Path("training/work"))
+    parser.add_argument("--work", type=Path, default=Path("training/scratch"))
     parser.add_argument("--pack", type=Path, default=Path("src/protatlas/engines/packs/default"))
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)

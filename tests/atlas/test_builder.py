@@ -16,12 +16,8 @@ from protatlas.atlas.store import SparseVector
 from protatlas.errors import AtlasDamaged, DependencyUnavailable, InvalidInput
 from protatlas.records import protein_hash
 from protatlas.tools.proteins import SearchArguments, search_uniprot
+from tests.known_proteins import HBB, UBIQUITIN
 
-HBB = (
-    "MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPKVKAHGKKVLGAFSDGLAHLDNLKGTFATLSELHCDKLHVDPENFRLLGNV"
-    "LVCVLAHHFGKEFTPPVQAAYQKVVAGVANALAHKYH"
-)
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 SHORT = "MKTAYIAK"
 
 

@@ -4,19 +4,11 @@ import re
 
 from protatlas.blast.report import Hit, Report, text
 from protatlas.engines.aligners import PhmmerAligner
-
-ALPHA = (
-    "MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNALSALSDLHAHKLRVDPVNFKLL"
-    "SHCLLVTLAAHLPAEFTPAVHASLDKFLASVSTVLTSKYR"
-)
-BETA = (
-    "MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPKVKAHGKKVLGAFSDGLAHLDNLKGTFATLSELHCDKLHVDPE"
-    "NFRLLGNVLVCVLAHHFGKEFTPPVQAAYQKVVAGVANALAHKYH"
-)
+from tests.known_proteins import HBA, HBB
 
 
 def report_of(query: str, *, max_evalue: float = 10, total: int | None = None) -> Report:
-    aligner = PhmmerAligner([("beta", BETA)])
+    aligner = PhmmerAligner([("beta", HBB)])
     found = aligner.search(query, max_evalue=max_evalue, limit=5)
     hits = [
         Hit(accession="P68871", title="Hemoglobin subunit beta", organism="Homo sapiens", taxid=9606, alignment=hit)
@@ -36,12 +28,12 @@ def report_of(query: str, *, max_evalue: float = 10, total: int | None = None) -
 
 
 def test_alignment_lines_add_up_to_the_aligned_residues() -> None:
-    report = report_of(ALPHA)
+    report = report_of(HBA)
     found = report.hits[0].alignment
     lines = re.findall(r"^(Query|Sbjct)  (\d+) +(\S+)  (\d+)$", text(report), re.MULTILINE)
     for label, sequence, start, end in (
-        ("Query", ALPHA, found.query_start, found.query_end),
-        ("Sbjct", BETA, found.subject_start, found.subject_end),
+        ("Query", HBA, found.query_start, found.query_end),
+        ("Sbjct", HBB, found.subject_start, found.subject_end),
     ):
         own = [(int(first), residues, int(last)) for name, first, residues, last in lines if name == label]
         assert "".join(residues for _, residues, _ in own).replace("-", "") == sequence[start - 1 : end]
@@ -50,14 +42,14 @@ def test_alignment_lines_add_up_to_the_aligned_residues() -> None:
 
 
 def test_report_names_database_protein_and_organism() -> None:
-    written = text(report_of(ALPHA))
+    written = text(report_of(HBA))
     assert "Database: globins; 1 sequences; 147 residues" in written
     assert ">P68871 Hemoglobin subunit beta [Homo sapiens]" in written
     assert re.search(r"Identities = \d+/\d+ \(4[34]%\)", written)
 
 
 def test_report_says_how_many_hits_it_leaves_out() -> None:
-    assert "... and 6 more" in text(report_of(ALPHA, total=7))
+    assert "... and 6 more" in text(report_of(HBA, total=7))
 
 
 def test_report_without_hits_says_so() -> None:
@@ -65,5 +57,5 @@ def test_report_without_hits_says_so() -> None:
 
 
 def test_coverage_is_the_aligned_part_of_the_query() -> None:
-    report = report_of(f"{'GSAGSAAGSG' * 14}{ALPHA[:140]}")
+    report = report_of(f"{'GSAGSAAGSG' * 14}{HBA[:140]}")
     assert 0.47 < report.coverage(report.hits[0]) <= 0.5

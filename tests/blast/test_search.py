@@ -8,8 +8,8 @@ import pytest
 from protatlas.blast.search import LocalSearch, SearchRunning
 from protatlas.engines.aligners import Alignments
 from protatlas.errors import InvalidInput
+from tests.known_proteins import UBIQUITIN
 
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 NOTHING = Alignments(hits=(), total=0, query_length=4, settings=())
 
 

@@ -15,22 +15,14 @@ from protatlas.headers import parse_header
 from protatlas.records import Protein
 from protatlas.tools.blast import BLAST_SEQUENCE, BlastAnswer, blast_sequence
 from protatlas.tools.registry import parse
+from tests.known_proteins import HBA, HBB, UBIQUITIN
 
-ALPHA = (
-    "MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNALSALSDLHAHKLRVDPVNFKLL"
-    "SHCLLVTLAAHLPAEFTPAVHASLDKFLASVSTVLTSKYR"
-)
-BETA = (
-    "MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPKVKAHGKKVLGAFSDGLAHLDNLKGTFATLSELHCDKLHVDPE"
-    "NFRLLGNVLVCVLAHHFGKEFTPPVQAAYQKVVAGVANALAHKYH"
-)
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 RECORDS = {
-    "sp|P69905|HBA_HUMAN Hemoglobin subunit alpha OS=Homo sapiens OX=9606 GN=HBA1": ALPHA,
-    "sp|P68871|HBB_HUMAN Hemoglobin subunit beta OS=Homo sapiens OX=9606 GN=HBB": BETA,
+    "sp|P69905|HBA_HUMAN Hemoglobin subunit alpha OS=Homo sapiens OX=9606 GN=HBA1": HBA,
+    "sp|P68871|HBB_HUMAN Hemoglobin subunit beta OS=Homo sapiens OX=9606 GN=HBB": HBB,
     "gnl|extdb|pgaptmp_000002 ubiquitin": UBIQUITIN,
-    "plate3|well|A01": ALPHA[:100] + "W" + ALPHA[101:],
-    "plate3|well|A02": BETA[:100] + "W" + BETA[101:],
+    "plate3|well|A01": HBA[:100] + "W" + HBA[101:],
+    "plate3|well|A02": HBB[:100] + "W" + HBB[101:],
 }
 
 
@@ -80,7 +72,7 @@ def call(app: App, **arguments: JsonValue) -> BlastAnswer:
 
 
 def test_alpha_globin_finds_itself_and_beta_with_their_names(app: App) -> None:
-    answer = call(app, sequence=ALPHA)
+    answer = call(app, sequence=HBA)
     first = answer.hits[0]
     assert (first.accession, first.title) == ("P69905", "Hemoglobin subunit alpha")
     assert (first.organism, first.taxid) == ("Homo sapiens", 9606)
@@ -106,9 +98,9 @@ def test_fasta_and_genbank_text_give_the_same_answer_as_plain_residues(app: App)
 
 
 def test_counts_are_honest(app: App) -> None:
-    answer = call(app, sequence=ALPHA, expect=1e-6, hitlist_size=1)
+    answer = call(app, sequence=HBA, expect=1e-6, hitlist_size=1)
     assert (answer.returned, answer.hitCount, len(answer.hits), answer.truncated) == (1, 1, 1, True)
-    assert answer.total == call(app, sequence=ALPHA, expect=1e-6).returned == 4
+    assert answer.total == call(app, sequence=HBA, expect=1e-6).returned == 4
 
 
 def test_no_relative_is_an_empty_list_with_total_zero(app: App) -> None:
@@ -117,9 +109,9 @@ def test_no_relative_is_an_empty_list_with_total_zero(app: App) -> None:
 
 
 def test_report_is_cut_where_the_caller_asks(app: App) -> None:
-    whole = call(app, sequence=ALPHA, raw_report_chars=50_000)
-    cut = call(app, sequence=ALPHA, raw_report_chars=100)
-    none = call(app, sequence=ALPHA, raw_report_chars=0)
+    whole = call(app, sequence=HBA, raw_report_chars=50_000)
+    cut = call(app, sequence=HBA, raw_report_chars=100)
+    none = call(app, sequence=HBA, raw_report_chars=0)
     assert (whole.raw_report_truncated, cut.raw_report_truncated, none.raw_report_excerpt) == (False, True, "")
     assert cut.raw_report_excerpt == whole.raw_report_excerpt[:100]
 
@@ -139,11 +131,11 @@ def test_short_query_says_how_it_was_searched(app: App) -> None:
 def test_ten_hits_stay_under_8_kB() -> None:  # noqa: N802  # the unit's spelling
     variants = {
         f"sp|P{number}0000|HBA_X Hemoglobin subunit alpha variant {number} OS=Homo sapiens neanderthalensis OX=63221": (
-            f"{ALPHA[:number]}W{ALPHA[number + 1 :]}"
+            f"{HBA[:number]}W{HBA[number + 1 :]}"
         )
         for number in range(12)
     }
-    answer = call(small_app(variants), sequence=ALPHA)
+    answer = call(small_app(variants), sequence=HBA)
     assert answer.returned == 10
     assert len(json.dumps(answer.model_dump(mode="json")).encode()) < 8_000
 
@@ -158,21 +150,21 @@ def test_every_field_of_the_published_tool_is_there(app: App) -> None:
     ("arguments", "error", "said"),
     [
         ({"sequence": "ATGCAGATCTTCGTGAAAACCCTGACC"}, InvalidInput, "blastx"),
-        ({"sequence": f">a\n{ALPHA}\n>b\n{BETA}"}, InvalidInput, "2 FASTA records"),
+        ({"sequence": f">a\n{HBA}\n>b\n{HBB}"}, InvalidInput, "2 FASTA records"),
         ({"sequence": "@@@@ 1234"}, InvalidInput, "'@' at position 1"),
         ({"sequence": ""}, InvalidInput, "sequence"),
         ({"sequence": "M" * 4001}, InvalidInput, "4001 residues"),
-        ({"sequence": ALPHA, "program": "psiblast"}, InvalidInput, "program"),
-        ({"sequence": ALPHA, "hitlist_size": 0}, InvalidInput, "hitlist_size"),
-        ({"sequence": ALPHA, "expect": 0}, InvalidInput, "expect"),
-        ({"sequence": ALPHA, "raw_report_chars": 50_001}, InvalidInput, "raw_report_chars"),
-        ({"sequence": ALPHA, "poll_interval": 0.5}, InvalidInput, "poll_interval"),
-        ({"sequence": ALPHA, "matrix": "PAM30"}, InvalidInput, "matrix"),
-        ({"sequence": ALPHA, "megablast": True}, InvalidInput, "megablast"),
-        ({"sequence": ALPHA, "program": "blastx"}, DependencyUnavailable, "blastx"),
-        ({"sequence": ALPHA, "program": "tblastn"}, DependencyUnavailable, "tblastn"),
-        ({"sequence": ALPHA, "database": "swissprot"}, DependencyUnavailable, "database swissprot is not available"),
-        ({"sequence": ALPHA, "engine": "ncbi"}, DependencyUnavailable, "BLAST at NCBI is not available"),
+        ({"sequence": HBA, "program": "psiblast"}, InvalidInput, "program"),
+        ({"sequence": HBA, "hitlist_size": 0}, InvalidInput, "hitlist_size"),
+        ({"sequence": HBA, "expect": 0}, InvalidInput, "expect"),
+        ({"sequence": HBA, "raw_report_chars": 50_001}, InvalidInput, "raw_report_chars"),
+        ({"sequence": HBA, "poll_interval": 0.5}, InvalidInput, "poll_interval"),
+        ({"sequence": HBA, "matrix": "PAM30"}, InvalidInput, "matrix"),
+        ({"sequence": HBA, "megablast": True}, InvalidInput, "megablast"),
+        ({"sequence": HBA, "program": "blastx"}, DependencyUnavailable, "blastx"),
+        ({"sequence": HBA, "program": "tblastn"}, DependencyUnavailable, "tblastn"),
+        ({"sequence": HBA, "database": "swissprot"}, DependencyUnavailable, "database swissprot is not available"),
+        ({"sequence": HBA, "engine": "ncbi"}, DependencyUnavailable, "BLAST at NCBI is not available"),
     ],
 )
 def test_what_cannot_be_answered_is_an_error_that_says_why(

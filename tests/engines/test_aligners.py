@@ -6,16 +6,8 @@ import pytest
 
 from protatlas.engines.aligners import MAX_QUERY, Alignment, PhmmerAligner
 from protatlas.errors import InvalidInput
+from tests.known_proteins import HBA, HBB, UBIQUITIN
 
-ALPHA = (
-    "MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNALSALSDLHAHKLRVDPVNFKLL"
-    "SHCLLVTLAAHLPAEFTPAVHASLDKFLASVSTVLTSKYR"
-)
-BETA = (
-    "MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPKVKAHGKKVLGAFSDGLAHLDNLKGTFATLSELHCDKLHVDPE"
-    "NFRLLGNVLVCVLAHHFGKEFTPPVQAAYQKVVAGVANALAHKYH"
-)
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 RESIDUES = "ACDEFGHIKLMNPQRSTVWY"
 FREQUENCIES = [8.3, 1.4, 5.5, 6.7, 3.9, 7.1, 2.3, 5.9, 5.8, 9.7, 2.4, 4.1, 4.7, 3.9, 5.5, 6.6, 5.3, 6.9, 1.1, 2.9]
 """Percent of each residue in Swiss-Prot (web.expasy.org/docs/relnotes/relstat.html)."""
@@ -28,7 +20,7 @@ def random_proteins(count: int, length: int) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def aligner() -> PhmmerAligner:
-    return PhmmerAligner([("alpha", ALPHA), ("beta", BETA), ("ubiquitin", UBIQUITIN), *random_proteins(500, 200)])
+    return PhmmerAligner([("alpha", HBA), ("beta", HBB), ("ubiquitin", UBIQUITIN), *random_proteins(500, 200)])
 
 
 def find(aligner: PhmmerAligner, query: str, key: str) -> Alignment:
@@ -36,23 +28,23 @@ def find(aligner: PhmmerAligner, query: str, key: str) -> Alignment:
 
 
 def test_sequence_finds_itself_first_and_whole(aligner: PhmmerAligner) -> None:
-    best = aligner.search(ALPHA, max_evalue=1e-3, limit=10).hits[0]
+    best = aligner.search(HBA, max_evalue=1e-3, limit=10).hits[0]
     assert (best.key, best.identity, best.gaps) == ("alpha", 1.0, 0)
     assert (best.query_start, best.query_end, best.subject_start, best.subject_end) == (1, 142, 1, 142)
-    assert best.query_text == best.subject_text == ALPHA
+    assert best.query_text == best.subject_text == HBA
 
 
 def test_alpha_and_beta_globin_share_43_percent_of_their_residues(aligner: PhmmerAligner) -> None:
-    beta = find(aligner, ALPHA, "beta")
+    beta = find(aligner, HBA, "beta")
     assert beta.identity == pytest.approx(0.43, abs=0.015)
     assert beta.evalue < 1e-25
     assert beta.subject_length == 147
 
 
 def test_texts_are_the_residues_of_the_ranges(aligner: PhmmerAligner) -> None:
-    beta = find(aligner, ALPHA, "beta")
-    assert beta.query_text.replace("-", "") == ALPHA[beta.query_start - 1 : beta.query_end]
-    assert beta.subject_text.replace("-", "") == BETA[beta.subject_start - 1 : beta.subject_end]
+    beta = find(aligner, HBA, "beta")
+    assert beta.query_text.replace("-", "") == HBA[beta.query_start - 1 : beta.query_end]
+    assert beta.subject_text.replace("-", "") == HBB[beta.subject_start - 1 : beta.subject_end]
     assert beta.columns == len(beta.query_text) == len(beta.match_text) == len(beta.subject_text)
     assert beta.identical == sum(
         query == subject for query, subject in zip(beta.query_text, beta.subject_text, strict=True)
@@ -71,14 +63,14 @@ def test_repeated_domains_are_counted() -> None:
 
 
 def test_total_counts_hits_beyond_the_limit(aligner: PhmmerAligner) -> None:
-    few, all_hits = (aligner.search(ALPHA, max_evalue=10, limit=limit) for limit in (1, 500))
+    few, all_hits = (aligner.search(HBA, max_evalue=10, limit=limit) for limit in (1, 500))
     assert len(few.hits) == 1
     assert few.total == all_hits.total == len(all_hits.hits) > 1
     assert few.hits == all_hits.hits[:1]
 
 
 def test_hits_come_by_rising_evalue_up_to_the_limit_asked_for(aligner: PhmmerAligner) -> None:
-    evalues = [hit.evalue for hit in aligner.search(BETA, max_evalue=5, limit=500).hits]
+    evalues = [hit.evalue for hit in aligner.search(HBB, max_evalue=5, limit=500).hits]
     assert evalues == sorted(evalues)
     assert evalues[-1] <= 5
 
@@ -92,8 +84,8 @@ def test_evalue_is_the_number_of_chance_hits() -> None:
 
 
 def test_evalue_grows_with_the_number_of_sequences(aligner: PhmmerAligner) -> None:
-    alone = PhmmerAligner([("alpha", ALPHA), ("beta", BETA)])
-    ratio = find(aligner, ALPHA, "beta").evalue / find(alone, ALPHA, "beta").evalue
+    alone = PhmmerAligner([("alpha", HBA), ("beta", HBB)])
+    ratio = find(aligner, HBA, "beta").evalue / find(alone, HBA, "beta").evalue
     assert ratio == pytest.approx(503 / 2, rel=1e-6)
 
 
@@ -103,11 +95,11 @@ def test_unrelated_query_finds_nothing(aligner: PhmmerAligner) -> None:
 
 
 def test_eight_residues_find_their_protein_and_the_settings_say_how(aligner: PhmmerAligner) -> None:
-    found = aligner.search(ALPHA[:8], max_evalue=10, limit=10)
+    found = aligner.search(HBA[:8], max_evalue=10, limit=10)
     assert found.hits[0].key == "alpha"
     assert found.hits[0].evalue < 0.01
     assert any("PAM30" in setting for setting in found.settings)
-    assert not any("PAM30" in setting for setting in aligner.search(ALPHA, max_evalue=10, limit=1).settings)
+    assert not any("PAM30" in setting for setting in aligner.search(HBA, max_evalue=10, limit=1).settings)
 
 
 def test_letters_of_the_query_are_shown_as_given(aligner: PhmmerAligner) -> None:
@@ -125,10 +117,10 @@ def test_query_over_the_limit_is_refused_with_both_lengths(aligner: PhmmerAligne
 
 
 def test_sequences_too_long_for_hmmer_are_left_out_with_a_word() -> None:
-    found = PhmmerAligner([("giant", "MK" * 50_001), ("alpha", ALPHA)]).search(ALPHA, max_evalue=1, limit=5)
+    found = PhmmerAligner([("giant", "MK" * 50_001), ("alpha", HBA)]).search(HBA, max_evalue=1, limit=5)
     assert [hit.key for hit in found.hits] == ["alpha"]
     assert any("1 sequences over 100000" in setting for setting in found.settings)
 
 
 def test_empty_set_has_no_hits() -> None:
-    assert PhmmerAligner([]).search(ALPHA, max_evalue=10, limit=5).total == 0
+    assert PhmmerAligner([]).search(HBA, max_evalue=10, limit=5).total == 0

@@ -22,12 +22,9 @@ from protatlas.structures.coordinates import (
     viewer_payload,
 )
 from protatlas.structures.mmcif import THREE_LETTER, Residue, write_chain
+from tests.known_proteins import HBA
 
 # P69905 of UniProt, initiator methionine included.
-HAEMOGLOBIN_ALPHA = (
-    "MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDD"
-    "MPNALSALSDLHAHKLRVDPVNFKLLSHCLLVTLAAHLPAEFTPAVHASLDKFLASVSTVLTSKYR"
-)
 
 
 def predicted(plddt: float) -> Structure:
@@ -48,7 +45,7 @@ def predicted(plddt: float) -> Structure:
 
 
 def test_residues_have_the_numbers_of_the_sequence(haemoglobin: Structure) -> None:
-    expected = {number: THREE_LETTER[letter] for number, letter in enumerate(HAEMOGLOBIN_ALPHA, 1) if number > 1}
+    expected = {number: THREE_LETTER[letter] for number, letter in enumerate(HBA, 1) if number > 1}
     assert haemoglobin.residues == expected
 
 

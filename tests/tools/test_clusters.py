@@ -1,5 +1,5 @@
+from tests.known_proteins import UBIQUITIN
 from tests.tools.conftest import Call
-from tests.tools.test_proteins import UBIQUITIN
 
 
 def test_the_cluster_of_a_kinase_is_characterised_and_holds_the_kinase_domain(call: Call) -> None:

@@ -11,8 +11,8 @@ from protatlas.app import App
 from protatlas.cli import viewer_page
 from protatlas.server import build_server
 from protatlas.tools import TOOLS
+from tests.known_proteins import HBA
 from tests.tools.conftest import Call
-from tests.tools.test_proteins import HBA
 
 SEQUENCE_TOOLS = {
     "esm_atlas_search_similar_protein_clusters": 2_048,

@@ -1,8 +1,8 @@
 import pytest
 
 from protatlas.app import App
+from tests.known_proteins import HBA
 from tests.tools.conftest import Call
-from tests.tools.test_proteins import HBA
 
 TOOL = "esm_atlas_get_sae_feature_detail"
 

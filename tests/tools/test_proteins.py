@@ -2,14 +2,8 @@ import hashlib
 
 import pytest
 
+from tests.known_proteins import HBA, UBIQUITIN
 from tests.tools.conftest import Call
-
-HBA = (
-    "MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNALSALSDLHAHKLRVDPVNFKLLSHCLLVTL"
-    "AAHLPAEFTPAVHASLDKFLASVSTVLTSKYR"
-)
-UBIQUITIN = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
-"""76 residues; the starter data hold it only inside longer records."""
 
 
 def test_an_accession_finds_exactly_its_record(call: Call) -> None:

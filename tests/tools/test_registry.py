@@ -10,9 +10,9 @@ from protatlas.errors import InvalidInput
 from protatlas.tools.registry import Answer, Arguments, Tool, describe, parse
 from protatlas.tools.schemas import codes, input_schema, output_schema
 from tests.fakes.toys import TOOLS, Count, Counted, Hit
+from tests.known_proteins import UBIQUITIN
 
 COUNT = TOOLS[0]
-SEQUENCE = "MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG"
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -196,7 +196,7 @@ def test_a_whole_float_is_an_integer() -> None:
     ],
 )
 def test_a_wrong_argument_is_named_with_what_was_found_and_expected(arguments: dict[str, Any], sentence: str) -> None:
-    assert refusal({"sequence": SEQUENCE} | arguments).message == sentence
+    assert refusal({"sequence": UBIQUITIN} | arguments).message == sentence
 
 
 def test_a_missing_argument_is_named() -> None:
@@ -212,8 +212,8 @@ def test_a_length_error_carries_both_numbers_and_never_the_sequence() -> None:
 
 
 def test_a_sequence_in_the_wrong_place_is_not_repeated() -> None:
-    assert SEQUENCE[:20] not in refusal({"sequence": "M", "top_k": SEQUENCE[:20]}).message
-    assert SEQUENCE not in refusal({"sequence": "M", SEQUENCE: 1}).message
+    assert UBIQUITIN[:20] not in refusal({"sequence": "M", "top_k": UBIQUITIN[:20]}).message
+    assert UBIQUITIN not in refusal({"sequence": "M", UBIQUITIN: 1}).message
     assert "PEPTIDE" not in refusal({"sequence": ["PEPTIDE"]}).message
 
 

@@ -1,7 +1,7 @@
 from itertools import pairwise
 
+from tests.known_proteins import HBA, UBIQUITIN
 from tests.tools.conftest import Call
-from tests.tools.test_proteins import HBA, UBIQUITIN
 
 TOOL = "esm_atlas_search_similar_protein_clusters"
 

@@ -6,8 +6,8 @@ import pytest
 from mcp import types
 
 from protatlas.app import App
+from tests.known_proteins import HBA
 from tests.tools.conftest import Call
-from tests.tools.test_proteins import HBA
 
 TOOL = "ui_show_protein_structure"
 FOLDLESS = "MKMHIHELSVYIFVTAKASGHTPGMMEDVKVSHIHDDHVRYVDEHMDEWRDVEKRVENTCPWYTIIWSPFPACCSCNQEKTWSCSEFLTDASNQWACSF"
