@@ -41,6 +41,7 @@ def test_words_that_are_denied_do_not_rank() -> None:
     [
         ("organism:9606", "organism_id"),
         ("zap70 AND taxonomy:9606", "taxonomy_id"),
+        ("zap70+and+taxonomy:9606", "blanks"),
         ("colour:red", "gene"),
         ("organism_id:human", "9606"),
         ("in*lin", "end of a word"),

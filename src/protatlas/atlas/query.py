@@ -68,6 +68,8 @@ def parse_query(text: str) -> ProteinQuery:
     InvalidInput
         If the syntax is wrong, a field is unknown (the known ones are named) or a value does not fit its field.
     """
+    if re.search(r"\+(and|or|not)\+", text, re.IGNORECASE):
+        raise InvalidInput("query", "`+` stands between words", "blanks, with AND, OR and NOT in capitals")
     try:
         tree = parser.parse(text)
     except ParseError as error:
