@@ -206,11 +206,9 @@ def inspect(atlas: AtlasOption = None, as_json: JsonOption = False) -> None:
 
 def _print_manifest(path: Path, manifest: Manifest) -> None:
     table = _table(f"{manifest.name} ({path})", "what", "value")
-    counts = manifest.model_dump(
-        include={"proteins", "clusters", "residues", "with_domains", "with_lineage", "structures"}
-    )
-    for what, value in counts.items():
-        table.add_row(what.replace("_", " "), "not annotated" if value is None else f"{value:,}")
+    for what in ("proteins", "clusters", "residues", "with_domains", "domain_families", "with_lineage", "structures"):
+        value = getattr(manifest, what)
+        table.add_row(what.replace("_", " "), "not known" if value is None else f"{value:,}")
     table.add_row("built", f"{manifest.version} by protatlas {manifest.protatlas_version}")
     table.add_row("encoder", manifest.encoder)
     table.add_row("features", f"{manifest.features} ({manifest.feature_count:,})")
