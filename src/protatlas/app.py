@@ -37,6 +37,7 @@ class App:
         self._pack = pack
         self._atlas: Atlas | None = None
         self._waiting_for = "to be opened"
+        self._failure: str | None = None
         self._blast: LocalSearch | None = None
         self._lock = threading.Lock()
 
@@ -58,6 +59,10 @@ class App:
             self._atlas.close()
         self.renderer.close()
 
+    def give_up(self, reason: str) -> None:
+        """Say why there will be no atlas in this process; callers are told, and not to ask again."""
+        self._failure = reason
+
     def wait_for(self, what: str) -> None:
         """Say what callers are told while there is no atlas: `to be opened`, `to be built (encode: 40 %)`."""
         self._waiting_for = what
@@ -74,8 +79,10 @@ class App:
         Raises
         ------
         DependencyUnavailable
-            While it is being built; with the seconds after which to ask again.
+            While it is being built, with the seconds after which to ask again; or when it could not be built.
         """
+        if self._failure is not None:
+            raise DependencyUnavailable("The atlas", f"{self._failure} The operator has to start the server again.")
         if self._atlas is None:
             raise AtlasNotReady(self._waiting_for)
         return self._atlas

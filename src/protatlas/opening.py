@@ -52,7 +52,7 @@ def _build_and_open(app: App, plan: BuildPlan, console: Console) -> None:
         app.open(plan.output)
         LOG.info("the starter atlas is ready")
     except ProtatlasError as error:
-        app.wait_for(f"failed to build: {error.message}")
+        app.give_up(f"It could not be built: {error.message}")
         LOG.error("the starter atlas was not built: %s", error.message)
 
 

@@ -129,6 +129,16 @@ def test_an_atlas_is_replaced_only_when_asked(models: App, tmp_path: Path) -> No
     assert Atlas.open(path).by_identifier("ubq")
 
 
+def test_an_output_that_cannot_be_written_is_refused_by_name(models: App, tmp_path: Path) -> None:
+    (tmp_path / "occupied").write_text("", encoding="utf-8")
+    fasta = tmp_path / "proteins.fasta"
+    fasta.write_text(f">hbb\n{HBB}\n", encoding="utf-8")
+    plan = BuildPlan(fasta=(fasta,), output=tmp_path / "occupied" / "own.atlas", name="own")
+
+    with pytest.raises(InvalidInput, match=r"own\.atlas cannot be written"):
+        build_atlas(plan, encoder=models.encoder, features=models.features, progress=lambda *_: None)
+
+
 def test_paths_with_blanks_and_brackets_are_fine(models: App, tmp_path: Path) -> None:
     folder = tmp_path / "my proteins (v2) & more"
     folder.mkdir()

@@ -162,6 +162,17 @@ def test_a_server_whose_atlas_is_being_built_says_how_far_it_is() -> None:
         assert error["retry_after_s"] > 0
 
 
+def test_a_server_whose_atlas_could_not_be_built_says_why_and_not_to_ask_again() -> None:
+    failed = App()
+    failed.give_up("It could not be built: no room.")
+
+    error = Call(failed, "auto").error("esm_atlas_search_uniprot", query="insulin")
+
+    assert error["code"] == "dependency_unavailable"
+    assert error["retryable"] is False
+    assert "no room" in error["message"]
+
+
 def test_a_defect_is_an_internal_error_and_its_text_stays_in_the_log(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("secret detail")

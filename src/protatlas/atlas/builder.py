@@ -29,7 +29,7 @@ from protatlas.atlas.tables import write_tables
 from protatlas.engines.domains import DomainScanner
 from protatlas.engines.encoders import Encoder
 from protatlas.engines.features import FeatureSet
-from protatlas.errors import InvalidInput
+from protatlas.errors import InvalidInput, ProtatlasError
 from protatlas.records import Cluster, Domain, Protein
 from protatlas.structures.coordinates import StructureArchive
 
@@ -46,14 +46,20 @@ def build_atlas(
     Raises
     ------
     InvalidInput
-        If an input cannot be read, holds no protein, or the output exists and may not be replaced.
+        If an input cannot be read, holds no protein, or the output exists and may not be replaced, or not be written.
     """
     features.check_encoder(encoder)
-    plan.output.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(plan.output.with_name(plan.output.name + ".lock")):
-        if plan.output.exists() and not plan.overwrite:
-            raise InvalidInput("output", f"{plan.output} exists", "a new path, or leave to replace it (--overwrite)")
-        return _build(plan, encoder, features, progress)
+    try:
+        plan.output.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(plan.output.with_name(plan.output.name + ".lock")):
+            if plan.output.exists() and not plan.overwrite:
+                raise InvalidInput("output", f"{plan.output} exists", "a new path, or --overwrite to replace it")
+            return _build(plan, encoder, features, progress)
+    except ProtatlasError:
+        raise
+    except OSError as error:
+        expected = "a folder that can be written, with room for the atlas; a repeated build goes on where it was"
+        raise InvalidInput("output", f"{plan.output} cannot be written ({error})", expected) from error
 
 
 def _build(
