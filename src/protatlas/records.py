@@ -123,14 +123,6 @@ class Region(Record):
     mean_activation: float
 
 
-class FeatureValue(Record):
-    """A feature on one protein: its normalised value and the regions where it is active."""
-
-    feature_index: int
-    value: float
-    regions: tuple[Region, ...] = ()
-
-
 class PfamCount(Record):
     """A Pfam family and the number of cluster members that carry it."""
 

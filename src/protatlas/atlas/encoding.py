@@ -113,6 +113,6 @@ def _gather(paths: Sequence[Path], features: FeatureSet) -> EncodedProteins:
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     profiles = sparse.csr_array((values, indices, bounds), shape=(len(lengths), features.sae.size))
     active = profiles.copy()
-    active.data = (values >= features.active_threshold).astype(np.float32)
+    active.data = features.is_active(values).astype(np.float32)
     active.eliminate_zeros()
     return EncodedProteins(np.concatenate([chunk["embeddings"] for chunk in chunks]), profiles, active)

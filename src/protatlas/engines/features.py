@@ -48,6 +48,11 @@ class Activations(NamedTuple):
     indices: Int2D
     values: Float2D
 
+    def trace(self, feature_index: int) -> Float1D:
+        """Raw activation of one feature on each residue, float32 (L,); 0 where it is not among the largest."""
+        highest: Float1D = np.where(self.indices == feature_index, self.values, 0).max(axis=1, initial=0)
+        return highest
+
 
 class Profile(NamedTuple):
     """Features of a protein: `indices` int32 (n,) ascending and normalised `values` float32 (n,) > 0."""
@@ -170,14 +175,18 @@ class FeatureSet:
 
     def active(self, profile: Profile) -> frozenset[int]:
         """Features whose normalised value reaches `active_threshold`: the set that clusters compare."""
-        return frozenset(profile.indices[profile.values >= self.active_threshold].tolist())
+        return frozenset(profile.indices[self.is_active(profile.values)].tolist())
+
+    def is_active(self, values: Float1D) -> npt.NDArray[np.bool_]:
+        """Whether each of some normalised values reaches `active_threshold`, bool of their shape."""
+        return values >= self.active_threshold
 
     def regions(self, activations: Activations, feature_index: int) -> tuple[Region, ...]:
         """Stretches where the feature reaches half of its peak on this protein, in order; empty where it is silent.
 
         Positions are 1-based and inclusive; stretches at most two residues apart are one; means are raw.
         """
-        trace = np.where(activations.indices == feature_index, activations.values, 0).max(axis=1, initial=0)
+        trace = activations.trace(feature_index)
         if not trace.any():
             return ()
         on = np.flatnonzero(trace >= REGION_SHARE * trace.max())

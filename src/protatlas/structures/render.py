@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Timer
@@ -154,14 +153,3 @@ def _end(worker: "subprocess.Popen[bytes]") -> None:
         if pipe is not None:
             with suppress(BrokenPipeError):
                 pipe.close()
-
-
-@cache
-def shared_renderer() -> Renderer:
-    """The one renderer of this process."""
-    return Renderer()
-
-
-def draw_png(structure: Structure, view: View, *, feature_values: Sequence[float] | None = None) -> bytes:
-    """PNG of the structure by the shared renderer (see `Renderer.draw_png`)."""
-    return shared_renderer().draw_png(structure, view, feature_values=feature_values)

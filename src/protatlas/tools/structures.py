@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field
 
 from protatlas.app import App
@@ -134,8 +133,7 @@ def _feature_values(app: App, sequence: str, view: ViewOptions) -> Sequence[floa
     if view.feature_index >= app.features.sae.size:
         size = app.features.sae.size
         raise InvalidInput("feature_index", f"{view.feature_index} is not a feature of this SAE", f"0 to {size - 1}")
-    activations = app.analyse(sequence).activations
-    trace = np.where(activations.indices == view.feature_index, activations.values, 0).max(axis=1)
+    trace = app.analyse(sequence).activations.trace(view.feature_index)
     return [float(value) for value in trace / (trace.max() or 1.0)]
 
 
