@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from protatlas.cli import cli
 from tests.known_proteins import UBIQUITIN
 
 
-def _run(*arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+def _run(*arguments: str, stdin: str | bytes | None = None) -> tuple[int, str, str]:
     result = CliRunner().invoke(cli, list(arguments), input=stdin, env={"COLUMNS": "200"})
     return result.exit_code, result.stdout, result.stderr
 
@@ -75,10 +76,96 @@ def test_a_nucleotide_file_is_bad_input_and_leaves_nothing(tmp_path: Path) -> No
 
     code, _, err = _run("build", str(fasta), "-o", str(tmp_path / "own.atlas"))
 
-    assert code == 2
+    assert code == 1
     assert "nucleotide" in err
     assert "genes.fna" in err
+    assert not list(tmp_path.glob("own.atlas*/"))
+
+
+def test_a_build_of_which_nothing_is_kept_reports_every_record(tmp_path: Path) -> None:
+    for name, text in (("a.faa", ">x\nMK*TV\n>y\n"), ("b.faa", "no header")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    arguments = ("build", str(tmp_path / "a.faa"), str(tmp_path / "b.faa"), "-o", str(tmp_path / "own.atlas"))
+
+    code, out, _ = _run(*arguments, "--json")
+    _, _, err = _run(*arguments)
+
+    error = json.loads(out)
+    assert code == 1
+    assert error["code"] == "invalid_input"
+    assert [(skip["file"], skip["line"]) for skip in error["report"]["skipped"]] == [
+        ("a.faa", 1),
+        ("a.faa", 3),
+        ("b.faa", 1),
+    ]
+    assert error["report"]["records_read"] == 3
+    assert "a.faa line 1 x: a stop '*' within the sequence, at position 3" in err
+
+
+def test_one_file_without_proteins_does_not_stop_the_others(tmp_path: Path) -> None:
+    (tmp_path / "genes.fna").write_text(">gene1\n" + "ATGCAGATCTTCGTG" * 9 + "\n", encoding="utf-8")
+    (tmp_path / "ubq.faa").write_text(f">ubq\n{UBIQUITIN}\n", encoding="utf-8")
+
+    code, out, _ = _run(
+        "build", str(tmp_path / "genes.fna"), str(tmp_path / "ubq.faa"), "-o", str(tmp_path / "own.atlas"), "--json"
+    )
+
+    report = json.loads(out)["report"]
+    assert (code, report["records_read"], report["proteins"]) == (0, 2, 1)
+    assert report["skipped"][0]["file"] == "genes.fna"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f">a\n{UBIQUITIN}\n>b\nMK*TV\n", "line 3, b: a stop"),
+        (f">b\nMK*TV\n>a\n{UBIQUITIN}\n", "line 1, b: a stop"),
+        (f">a\n{UBIQUITIN}\n>a\n{UBIQUITIN[1:]}\n", "line 3, a: its accession is that of another"),
+        (f">\n{UBIQUITIN}\n", "line 1, unnamed_line_1: the record has no identifier"),
+    ],
+)
+def test_a_strict_build_fails_on_the_first_problem(tmp_path: Path, text: str, said: str) -> None:
+    fasta = tmp_path / "own.faa"
+    fasta.write_text(text, encoding="utf-8")
+
+    code, _, err = _run("build", str(fasta), "-o", str(tmp_path / "own.atlas"), "--strict")
+
+    assert code == 2
+    assert said in " ".join(err.split())
     assert not (tmp_path / "own.atlas").exists()
+
+
+def test_a_strict_build_takes_a_file_without_problems(tmp_path: Path) -> None:
+    fasta = tmp_path / "own.faa"
+    fasta.write_text(f">a\n{UBIQUITIN}*\n>b\n{UBIQUITIN}\n", encoding="utf-8")
+
+    assert _run("build", str(fasta), "-o", str(tmp_path / "own.atlas"), "--strict")[0] == 0
+
+
+def test_build_reads_compressed_stdin(tmp_path: Path) -> None:
+    packed = gzip.compress(f">ubq\n{UBIQUITIN}\n".encode())
+
+    code, out, _ = _run("build", "-", "-o", str(tmp_path / "own.atlas"), "--json", stdin=packed)
+
+    assert code == 0
+    assert json.loads(out)["manifest"]["sources"][0]["name"] == "stdin"
+
+
+@pytest.mark.parametrize("stdin", [False, True])
+def test_an_index_of_accessions_is_made_and_looked_up(tmp_path: Path, stdin: bool) -> None:
+    fasta, index = tmp_path / "my file.faa", tmp_path / "own.accessions"
+    fasta.write_text(f">MGYP000261684433\n{UBIQUITIN}\n>\nMKVL\n", encoding="utf-8")
+    given = ("-", fasta.read_bytes()) if stdin else (str(fasta), None)
+
+    made = _run("index-accessions", given[0], "-o", str(index), stdin=given[1])
+    found = _run("lookup", "mgyp261684433", "--accessions", str(index))
+    missing = _run("lookup", "MGYP1", "--accessions", str(index), "--json")
+
+    assert made[0] == 0
+    assert "2 records, 1 identifiers, 1 records without an identifier" in made[1]
+    assert found[:2] == (0, f">MGYP000261684433 MGnify\n{UBIQUITIN[:60]}\n{UBIQUITIN[60:]}\n")
+    assert missing[0] == 3
+    assert json.loads(missing[1])["code"] == "not_found"
 
 
 @pytest.mark.parametrize(
@@ -86,13 +173,16 @@ def test_a_nucleotide_file_is_bad_input_and_leaves_nothing(tmp_path: Path) -> No
     [
         (("search", "gene:"), 2, "parsed"),
         (("search",), 2, "one of them"),
+        (("build", "/nowhere/own.faa", "-o", "/nowhere/own.atlas"), 2, "is not there"),
+        (("index-accessions", "/nowhere/own.faa", "-o", "/nowhere/own.accessions"), 2, "is no file"),
+        (("lookup", "X1", "--accessions", "/nowhere/own.accessions"), 1, "There is no file"),
         (("inspect", "--atlas", "/nowhere/no.atlas"), 1, "no manifest.json"),
     ],
 )
 def test_what_cannot_be_answered_exits_with_a_sentence(
     atlas_path: Path, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
-    given = arguments if "--atlas" in arguments else (*arguments, "--atlas", str(atlas_path))
+    given = arguments if "/nowhere" in " ".join(arguments) else (*arguments, "--atlas", str(atlas_path))
 
     found, _, err = _run(*given)
 

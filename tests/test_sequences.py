@@ -1,16 +1,18 @@
-"""How files, pasted text, headers and accessions are read. Cases come from reports of users of other programs."""
+"""How files and pasted text are read. Cases come from reports of users of other programs."""
 
 import bz2
 import gzip
 import io
+import lzma
+import os
+import threading
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from protatlas.errors import InvalidInput
-from protatlas.headers import identify_accession, parse_header
-from protatlas.sequences import Entry, IngestReport, clean_sequence, read_fasta
+from protatlas.sequences import Entry, IngestReport, NoProteins, clean_sequence, fasta, read_fasta
 from tests.known_proteins import UBIQUITIN
 
 INSULIN = (
@@ -47,7 +49,9 @@ def test_byte_order_mark_does_not_hide_the_first_record() -> None:
     assert [entry.header for entry in entries] == ["ubq"]
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lambda raw: pa.compress(raw, "zstd", asbytes=True)])
+@pytest.mark.parametrize(
+    "compress", [gzip.compress, bz2.compress, lzma.compress, lambda raw: pa.compress(raw, "zstd", asbytes=True)]
+)
 def test_compression_is_told_by_content_and_every_member_is_read(compress: object, tmp_path: Path) -> None:
     assert callable(compress)
     path = tmp_path / "set A & B (v2).txt"
@@ -55,9 +59,111 @@ def test_compression_is_told_by_content_and_every_member_is_read(compress: objec
     assert [entry.sequence for entry in read_fasta(path)] == [UBIQUITIN, INSULIN]
 
 
-def test_cut_gzip_file_is_an_error_that_says_so() -> None:
+@pytest.mark.parametrize(
+    "compress", [gzip.compress, bz2.compress, lzma.compress, lambda raw: pa.compress(raw, "zstd", asbytes=True)]
+)
+def test_cut_compressed_file_is_an_error_that_says_so(compress: object) -> None:
+    assert callable(compress)
     with pytest.raises(InvalidInput, match="ends within its compressed data"):
-        read(gzip.compress(f">a\n{UBIQUITIN}\n".encode())[:-12])
+        read(compress(f">a\n{UBIQUITIN}\n>b\n{INSULIN}\n".encode())[:-12])
+
+
+def test_damaged_gzip_file_is_an_error_with_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.faa.gz"
+    packed = bytearray(gzip.compress(f">a\n{UBIQUITIN}\n".encode()))
+    packed[-6] ^= 0xFF
+    path.write_bytes(packed)
+    with pytest.raises(InvalidInput, match=r"damaged\.faa\.gz cannot be read \(CRC"):
+        list(read_fasta(path))
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_pipe_is_read_as_a_file_is_and_left_open(compress: object) -> None:
+    assert callable(compress)
+    out, into = os.pipe()
+    content = compress(f">a\n{UBIQUITIN}\n>b\n{INSULIN}\n".encode())
+
+    def write() -> None:
+        with open(into, "wb", buffering=0) as stream:  # noqa: PTH123  # a descriptor, not a path
+            stream.writelines(content[start : start + 3] for start in range(0, len(content), 3))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with open(out, "rb") as stream:  # noqa: PTH123  # a descriptor, not a path
+        found = [entry.sequence for entry in read_fasta(stream)]
+        assert not stream.closed
+    writer.join()
+    assert found == [UBIQUITIN, INSULIN]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_text_of_windows_editors_is_read(encoding: str) -> None:
+    entries, _ = read(f">ubq from Müller\r\n{UBIQUITIN}\r\n".encode(encoding))
+    assert [(entry.header, entry.sequence) for entry in entries] == [("ubq from Müller", UBIQUITIN)]
+
+
+def test_blanks_and_byte_order_marks_before_a_header_do_not_hide_it() -> None:
+    entries, _ = read(
+        b">a\n" + UBIQUITIN.encode() + b"\n  >b\n" + INSULIN.encode() + b"\n\xef\xbb\xbf>c\n" + UBIQUITIN.encode()
+    )
+    assert [(entry.header, entry.line) for entry in entries] == [("a", 1), ("b", 3), ("c", 5)]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 64])
+def test_where_blocks_end_makes_no_difference(ending: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fasta, "BLOCK_BYTES", block)
+    lines = [
+        "; a comment",
+        ">a > b",
+        UBIQUITIN[:60],
+        "",
+        UBIQUITIN[60:],
+        " >c*",
+        INSULIN + "*",
+        ">empty",
+        ">d",
+        "mkvLL",
+    ]
+    entries, report = read(ending.join(lines))
+    assert [(entry.header, entry.sequence, entry.line) for entry in entries] == [
+        ("a > b", UBIQUITIN, 2),
+        ("c*", INSULIN, 6),
+        ("d", "MKVLL", 9),
+    ]
+    assert [(skip.identifier, skip.line) for skip in report.skipped] == [("", 1), ("empty", 8)]
+
+
+def test_a_record_longer_than_any_protein_is_skipped_and_the_next_one_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fasta, "BLOCK_BYTES", 50)
+    monkeypatch.setattr(fasta, "MAX_RECORD_BYTES", 200)
+    entries, report = read(f">genome\n{'MKVLI' * 100}\n{'MKVLI' * 100}\n>dna\n{'ACGT' * 200}\n>ubq\n{UBIQUITIN}\n")
+    assert [(entry.header, entry.line) for entry in entries] == [("ubq", 6)]
+    assert [(skip.identifier, skip.line) for skip in report.skipped] == [("genome", 1), ("dna", 4)]
+    assert "more than 200 characters" in report.skipped[0].reason
+    assert "nucleotide" in report.skipped[1].reason
+
+
+def test_a_soft_mask_is_kept_as_a_flag() -> None:
+    entries, _ = read(
+        f">masked\n{UBIQUITIN[:40]}{UBIQUITIN[40:].lower()}\n>lower\n{UBIQUITIN.lower()}\n>upper\n{UBIQUITIN}\n"
+    )
+    assert [entry.sequence for entry in entries] == [UBIQUITIN] * 3
+    assert [entry.soft_masked for entry in entries] == [True, False, False]
+    assert "soft mask" in entries[0].notes[0]
+
+
+def test_a_pir_record_keeps_its_description_out_of_the_residues() -> None:
+    entries, _ = read(f">P1;UBQ_HUMAN\nubiquitin - human\n{UBIQUITIN[:60]}\n{UBIQUITIN[60:]}*\n>P1;mine\n{INSULIN}\n")
+    assert [(entry.header, entry.sequence) for entry in entries] == [
+        ("UBQ_HUMAN ubiquitin - human", UBIQUITIN),
+        ("P1;mine", INSULIN),
+    ]
+
+
+def test_a_no_break_space_of_windows_1252_is_no_residue() -> None:
+    entries, _ = read(b">ubq\n" + UBIQUITIN[:30].encode() + b"\xa0" + UBIQUITIN[30:].encode())
+    assert entries[0].sequence == UBIQUITIN
 
 
 def test_final_stop_is_dropped_with_a_note() -> None:
@@ -100,9 +206,26 @@ def test_file_of_nucleotides_is_refused_by_name_with_its_records(tmp_path: Path)
         list(read_fasta(path))
 
 
-def test_file_without_a_header_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="no line that begins with '>'"):
-        read(UBIQUITIN)
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (UBIQUITIN, "no line that begins with '>'"),
+        ("", "is empty"),
+        ("LOCUS       NP_000549 142 aa", "looks like a GenBank record"),
+        ("@read1\nACGT\n+\nIIII\n", "looks like a FASTQ file"),
+        ("<!DOCTYPE html><html>", "looks like a web page"),
+        ("PK\x03\x04rest", "looks like a zip archive"),
+        ("id,sequence\na,MKV\n", "no line that begins with '>'"),
+    ],
+)
+def test_file_without_a_header_is_refused_by_what_it_looks_like(content: str, said: str) -> None:
+    with pytest.raises(NoProteins, match=said):
+        read(content)
+
+
+def test_file_of_which_nothing_can_be_kept_says_why() -> None:
+    with pytest.raises(NoProteins, match=r"a at line 1: no residues; b at line 2: a stop .* position 3"):
+        read(">a\n>b\nMK*TV\n")
 
 
 def test_missing_file_is_an_error_with_its_path(tmp_path: Path) -> None:
@@ -144,13 +267,36 @@ def test_pasted_ubiquitin_is_ubiquitin(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("  1 mqifvktltg ktitleveps\n 21 dtienvkaki\n//", None),
+        (" 61 mqifvktltg ktitleveps\n//", "the numbering says 61 at residue 1"),
+        ("  1 mqifvktltg\n 21 dtienvkaki\n//", "the numbering says 21 at residue 11"),
+        ("        10         20\nMQIFVKTLTG KTITLEVEPS", None),
+        ("MQIFVKTLTG KTITLEVEPS 20", None),
+    ],
+)
+def test_numbers_are_dropped_with_a_note_and_checked(text: str, note: str | None) -> None:
+    _, notes = clean_sequence(text)
+    assert notes[0] == "position numbers were dropped"
+    assert [found for found in notes if "numbering says" in found] == [
+        found for found in notes if note and note in found
+    ]
+    assert any("numbering says" in found for found in notes) == bool(note)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "no residues"),
         (" \n", "no residues"),
         ("@@@@ 1234", "'@' at position 1"),
         ("MK TV7A", "'7' at position 5"),
-        ("MKTVÄ", "'Ä' at position 5"),
+        ("MKTVÄ", "'Ä' (LATIN CAPITAL LETTER A WITH DIAERESIS) at position 5"),
+        ("MK\u0410TV", "'\u0410' (CYRILLIC CAPITAL LETTER A) at position 3"),
+        ("hemoglobin subunit alpha", "'hemoglobin subunit alpha', which reads as words"),
+        ("MKTV\\nLLAA", "at position 5"),
+        ("'" + UBIQUITIN + "'", "at position 1"),
         ("MK*TV", "'*' within the sequence, at position 3"),
         (f">a\n{UBIQUITIN}\n>b\n{INSULIN}", "2 FASTA records"),
         (f"{UBIQUITIN}\n>b\n{INSULIN}", "2 FASTA records"),
@@ -194,74 +340,6 @@ def test_residues_over_the_limit_are_counted_without_header_and_blanks() -> None
 
 
 def test_uncommon_residues_are_named_in_a_note() -> None:
-    sequence, notes = clean_sequence("MKXUBZJOT")
-    assert sequence == "MKXUBZJOT"
+    sequence, notes = clean_sequence(UBIQUITIN + "MKXUBZJOT")
+    assert sequence == UBIQUITIN + "MKXUBZJOT"
     assert notes == ("uncommon residue codes are kept in place: B, J, O, U, X, Z",)
-
-
-def test_uniprot_header_gives_names_and_taxon() -> None:
-    header = parse_header(
-        "sp|P69905|HBA_HUMAN Hemoglobin subunit alpha OS=Homo sapiens (Human) OX=9606 GN=HBA1 PE=1 SV=2"
-    )
-    assert header.identifiers == ("P69905", "sp|P69905|HBA_HUMAN", "HBA_HUMAN")
-    assert (header.protein_name, header.gene) == ("Hemoglobin subunit alpha", "HBA1")
-    assert (header.organism, header.organism_id) == ("Homo sapiens (Human)", 9606)
-    assert (header.source, header.reviewed) == ("uniprotkb", True)
-
-
-@pytest.mark.parametrize(
-    ("header", "accession", "source", "name", "organism"),
-    [
-        ("tr|A0A1V0QD85|X_Y Kinase OS=A b PE=4 SV=1", "A0A1V0QD85", "uniprotkb", "Kinase", "A b"),
-        ("gi|100000001|ref|NP_900001.1| a protein [A b]", "NP_900001.1", "ncbi", "a protein", "A b"),
-        ("gnl|extdb|pgaptmp_000002 MFS transporter [A]", "pgaptmp_000002", "user", "MFS transporter", "A"),
-        ("lcl|seq_17 my construct", "seq_17", "user", "my construct", None),
-        ("WP_900000002.1\ttab separated", "WP_900000002.1", "ncbi", "tab separated", None),
-        ("NP_1234567.1 kinase [Escherichia coli [K12]]", "NP_1234567.1", "ncbi", "kinase", "Escherichia coli [K12]"),
-        ("MGYP000261684433 PL=10 UP=0 CR=1", "MGYP000261684433", "mgy", None, None),
-        ("UPI000000001F status=active", "UPI000000001F", "uniparc", None, None),
-        ("UniRef90_P69905 Globin n=2 Tax=A b TaxID=9606", "UniRef90_P69905", "uniref", "Globin", "A b"),
-        ("1A3N_1|Chains A, C|Globin alpha|A b (9606)", "1A3N_1", "pdb", "Globin alpha", "A b"),
-        ("contig_7_1 # 12 # 242 # 1 # ID=7_1;partial=00", "contig_7_1", "user", None, None),
-        ("plate3|well|A01", "plate3|well|A01", "user", None, None),
-        ("tr|LOCAL0001|MYPROT_X", "LOCAL0001", "user", None, None),
-        ("123456789 my own number", "123456789", "user", "my own number", None),
-    ],
-)
-def test_headers_of_many_origins(
-    header: str, accession: str, source: str, name: str | None, organism: str | None
-) -> None:
-    parsed = parse_header(header)
-    found = (parsed.accession, parsed.source, parsed.protein_name, parsed.organism)
-    assert found == (accession, source, name, organism)
-    assert header.split()[0] in parsed.identifiers
-
-
-def test_chains_of_a_pdb_header_lead_to_it() -> None:
-    parsed = parse_header("4HHB_1|Chains A[auth C], B|Hemoglobin|Homo sapiens (9606)")
-    assert parsed.identifiers == ("4HHB_1", "4HHB_1|Chains", "4HHB_C", "4HHB_B")
-    assert parsed.organism_id == 9606
-
-
-@pytest.mark.parametrize(
-    ("text", "database", "usual"),
-    [
-        ("p69905", "UniProt", "P69905"),
-        ("P04637-2", "UniProt", "P04637-2"),
-        ("A0A1V0QD85.3", "UniProt", "A0A1V0QD85"),
-        ("upi000000001f", "UniParc", "UPI000000001F"),
-        ("  MGYP000261684433\n", "MGnify", "MGYP000261684433"),
-        ("mgyp261684433", "MGnify", "MGYP000261684433"),
-        ("NP_000549.1", "RefSeq", "NP_000549.1"),
-        ("639590277", "IMG", "639590277"),
-        ("1a3n_A", "PDB", "1A3N_A"),
-        ("uniref90_p69905", "UniRef", "UniRef90_P69905"),
-    ],
-)
-def test_accessions_are_told_apart_and_spelt_as_usual(text: str, database: str, usual: str) -> None:
-    assert identify_accession(text) == (database, usual)
-
-
-@pytest.mark.parametrize("text", ["", "haemoglobin", "P6990", "MGYP", "UPI123", UBIQUITIN])
-def test_other_text_is_no_accession(text: str) -> None:
-    assert identify_accession(text) is None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from protatlas.accession_index import AccessionIndex
 from protatlas.atlas.reader import Atlas
 from protatlas.atlas.store import Float1D, SparseVector
 from protatlas.blast.search import LocalSearch
@@ -31,10 +32,16 @@ class Analysis:
 
 
 class App:
-    """Everything that a tool may ask. It may exist before its atlas does: `atlas` then says how far the build is."""
+    """Everything that a tool may ask. It may exist before its atlas does: `atlas` then says how far the build is.
 
-    def __init__(self, *, pack: Path | None = None) -> None:
+    `accessions` is an index of FASTA files by accession, null where the operator names none; `expects_atlas` is false
+    where it alone is asked.
+    """
+
+    def __init__(self, *, pack: Path | None = None, accessions: Path | None = None, expects_atlas: bool = True) -> None:
         self._pack = pack
+        self.expects_atlas = expects_atlas
+        self.accessions = AccessionIndex.open(accessions) if accessions else None
         self._atlas: Atlas | None = None
         self._waiting_for = "to be opened"
         self._failure: str | None = None
@@ -57,6 +64,8 @@ class App:
             self._blast.close()
         if self._atlas:
             self._atlas.close()
+        if self.accessions:
+            self.accessions.close()
         self.renderer.close()
 
     def give_up(self, reason: str) -> None:

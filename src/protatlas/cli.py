@@ -1,15 +1,18 @@
-"""The `protatlas` command: serve, build, inspect, search, tools.
+"""The `protatlas` command: serve, build, index-accessions, inspect, search, lookup, tools.
 
 Results go to stdout, as tables or with `--json` as JSON; progress, log and errors to stderr. Exit codes: 0 done, 1
-failed, 2 bad input, 3 not found.
+failed or nothing kept, 2 bad input, 3 not found.
 """
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -17,15 +20,17 @@ from rich.console import Console
 from rich.table import Table
 
 from protatlas import __version__, logs
+from protatlas.accession_index import STDIN, build_accession_index
 from protatlas.app import App
 from protatlas.atlas.format import REPORT, Manifest
-from protatlas.atlas.ingest import Report
+from protatlas.atlas.ingest import NothingKept, Report
 from protatlas.atlas.plan import BuildPlan
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
-from protatlas.opening import build_progress, open_in_background, open_now
+from protatlas.opening import build_progress, bytes_progress, open_in_background, open_now
 from protatlas.server import Page, build_server, http_app, leave, serve_http, serve_stdio
 from protatlas.settings import SETTINGS
 from protatlas.tools import TOOLS
+from protatlas.tools.accessions import AccessionArguments, lookup_accession
 from protatlas.tools.calls import Metrics
 from protatlas.tools.proteins import SearchArguments, search_uniprot
 from protatlas.tools.registry import Answer, describe
@@ -34,6 +39,9 @@ from protatlas.tools.structures import PAGE_ALIASES, PAGE_URI, viewer_html
 
 OUT = Console()
 ERR = Console(stderr=True)
+FASTA_WIDTH = 60
+SHOWN = 20
+"""Records of a report that the terminal shows."""
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_NOT_FOUND = 1, 2, 3
 
 cli = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -46,6 +54,8 @@ def _option(flag: str, **more: Any) -> Any:
 
 
 AtlasOption = Annotated[Path | None, _option("atlas")]
+FastaArgument = Annotated[list[Path], typer.Argument(help="FASTA files, plain or compressed; - is stdin.")]
+AccessionsOption = Annotated[Path | None, _option("accessions")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -64,11 +74,20 @@ def _errors(as_json: bool = False) -> Iterator[None]:
     try:
         yield
     except ProtatlasError as error:
+        more = {"report": error.report.model_dump(mode="json")} if isinstance(error, NothingKept) else {}
         if as_json:
-            _print_json(error.answer())
+            _print_json(error.answer() | more)
+        elif isinstance(error, NothingKept):
+            _print_report(error.report)
         ERR.print(f"Error: {error.message}", style="red", markup=False, highlight=False)
-        code = EXIT_NOT_FOUND if isinstance(error, NotFound) else EXIT_FAILED
-        raise typer.Exit(EXIT_BAD_INPUT if error.code == InvalidInput.code else code) from error
+        raise typer.Exit(_exit_code(error)) from error
+
+
+def _exit_code(error: ProtatlasError) -> int:
+    if isinstance(error, NotFound):
+        return EXIT_NOT_FOUND
+    is_bad_input = error.code == InvalidInput.code and not isinstance(error, NothingKept)
+    return EXIT_BAD_INPUT if is_bad_input else EXIT_FAILED
 
 
 def _print_json(value: object) -> None:
@@ -93,6 +112,7 @@ def _main(
 @cli.command()
 def serve(
     atlas: AtlasOption = None,
+    accessions: AccessionsOption = None,
     stdio: Annotated[bool, typer.Option("--stdio", help="Serve one client over stdin and stdout.")] = False,
     host: Annotated[str, _option("host")] = SETTINGS["host"].default,
     port: Annotated[int, _option("port", min=0, max=65_535)] = int(SETTINGS["port"].default),
@@ -105,8 +125,9 @@ def serve(
     The starter atlas is built at the first start, once; the server answers meanwhile and says how far it is.
     """
     logs.configure(log_level.value)
-    app, metrics = App(), Metrics()
+    metrics = Metrics()
     with _errors():
+        app = App(accessions=accessions)
         if atlas:
             app.open(atlas)
         else:
@@ -142,7 +163,7 @@ def viewer_page() -> Page:
 
 @cli.command()
 def build(
-    fasta: Annotated[list[Path], typer.Argument(help="FASTA files, plain or compressed.", exists=True, dir_okay=False)],
+    fasta: FastaArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Atlas directory to make, such as my.atlas.")],
     name: Annotated[str | None, typer.Option(help="Name of the atlas; by default that of the directory.")] = None,
     pfam: Annotated[Path | None, typer.Option(help="Pfam HMM file to find domains with.", exists=True)] = None,
@@ -151,26 +172,35 @@ def build(
     go: Annotated[Path | None, typer.Option(help="Table of GO terms.", exists=True)] = None,
     lineages: Annotated[Path | None, typer.Option(help="Table of lineages by organism.", exists=True)] = None,
     structures: Annotated[Path | None, typer.Option(help="Archive of coordinates.", exists=True)] = None,
+    secondary: Annotated[
+        Path | None, typer.Option(help="Secondary and primary accessions, as in UniProt's sec_ac.txt.", exists=True)
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on the first record with a problem.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an atlas at the output.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Build an atlas from FASTA files. A build that was stopped goes on where it was."""
+    """Build an atlas from FASTA files. A build that was stopped goes on where it was.
+
+    Every record that is left out is named with its line and reason; exit code 1 tells that none could be kept.
+    """
     from protatlas.atlas.builder import build_atlas  # brings SciPy and Arrow, which the other commands do not wait for
 
-    plan = BuildPlan(
-        fasta=tuple(fasta),
-        output=output,
-        name=name or output.stem,
-        domains=domains,
-        domain_families=domain_families,
-        pfam=pfam,
-        go=go,
-        lineages=lineages,
-        structures=structures,
-        overwrite=overwrite,
-    )
     app = App()
-    with _errors(as_json), build_progress(ERR) as progress:
+    with _errors(as_json), _kept_on_disk(fasta) as files, build_progress(ERR) as progress:
+        plan = BuildPlan(
+            fasta=files,
+            output=output,
+            name=name or output.stem,
+            domains=domains,
+            domain_families=domain_families,
+            pfam=pfam,
+            go=go,
+            lineages=lineages,
+            structures=structures,
+            secondary=secondary,
+            strict=strict,
+            overwrite=overwrite,
+        )
         manifest, report = build_atlas(plan, encoder=app.encoder, features=app.features, progress=progress)
     if as_json:
         _print_json({"manifest": manifest.model_dump(mode="json"), "report": report.model_dump(mode="json")})
@@ -179,16 +209,43 @@ def build(
         _print_manifest(output, manifest)
 
 
+@contextmanager
+def _kept_on_disk(files: list[Path]) -> Iterator[tuple[Path, ...]]:
+    """Files that can be read more than once: what comes from stdin or a pipe is written down first."""
+    with TemporaryDirectory(prefix="protatlas-") as folder:
+
+        def kept(number: int, path: Path) -> Path:
+            if path.is_file():
+                return path
+            if str(path) != "-" and (path.is_dir() or not path.exists()):
+                raise InvalidInput("fasta", f"{path} is {'a directory' if path.is_dir() else 'not there'}", "a file")
+            copy = Path(folder, str(number), "stdin" if str(path) == "-" else path.name)
+            copy.parent.mkdir()
+            with (
+                nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as source,
+                copy.open("wb") as to,
+            ):
+                shutil.copyfileobj(source, to)
+            return copy
+
+        yield tuple(kept(number, path) for number, path in enumerate(files))
+
+
 def _print_report(report: Report) -> None:
     counts = (
         f"{report.proteins} proteins, {report.exact_duplicates} exact duplicates, {report.merged_sequences} merged, "
         f"{len(report.conflicts)} identifier conflicts, {len(report.skipped)} skipped"
     )
     ERR.print(f"{report.records_read} records read: {counts}", highlight=False)
-    for skip in report.skipped[:20]:
+    for note, records in report.notes.items():
+        ERR.print(f"  {records} records: {note}", markup=False, highlight=False)
+    for conflict in report.conflicts[:SHOWN]:
+        proteins = ", ".join(conflict.protein_hashes)
+        ERR.print(f"  {conflict.identifier} stands for {proteins}", markup=False, highlight=False)
+    for skip in report.skipped[:SHOWN]:
         ERR.print(f"  {skip.file} line {skip.line} {skip.identifier}: {skip.reason}", markup=False, highlight=False)
-    if len(report.skipped) > 20:
-        ERR.print(f"  and {len(report.skipped) - 20} more, in {REPORT} of the atlas", highlight=False)
+    if len(report.skipped) > SHOWN:
+        ERR.print(f"  and {len(report.skipped) - SHOWN} more, in {REPORT} of the atlas", highlight=False)
 
 
 @cli.command()
@@ -278,6 +335,52 @@ def _similar(answer: Any) -> Table:
         score, size = f"{hit.similarity_score:.3f}", str(hit.cluster_size)
         table.add_row(score, hit.protein_accession, hit.protein_name, hit.organism, size, shared)
     return table
+
+
+@cli.command()
+def lookup(
+    accession: Annotated[str, typer.Argument(help="Accession or identifier, such as MGYP000261684433.")],
+    atlas: AtlasOption = None,
+    accessions: AccessionsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the sequence of an accession as FASTA; from an accession index alone where only that is named."""
+    with _errors(as_json):
+        app = App(accessions=accessions, expects_atlas=bool(atlas or not accessions))
+        if app.expects_atlas:
+            open_now(app, atlas, ERR)
+        answer = lookup_accession(app, AccessionArguments(accession=accession))
+    if as_json:
+        _print_json(answer.model_dump(mode="json"))
+    else:
+        lines = "\n".join(textwrap.wrap(answer.sequence, FASTA_WIDTH))
+        sys.stdout.write(f">{answer.accession} {answer.database}\n{lines}\n")
+        for note in answer.notes:
+            ERR.print(note, markup=False, highlight=False)
+    app.close()
+
+
+@cli.command()
+def index_accessions(
+    fasta: FastaArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Index file to make, such as my.accessions.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index at the output.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Index FASTA files by accession, for look-ups in files of any size. A run that was stopped goes on where it was.
+
+    Plain files are read in place and have to stay; the sequences of compressed ones are kept in the index.
+    """
+    with _errors(as_json), bytes_progress(ERR) as progress:
+        missing = [path for path in fasta if path != STDIN and not path.is_file()]
+        if missing:
+            raise InvalidInput("fasta", f"{missing[0]} is no file", "a file; pass a pipe as - (stdin)")
+        counts = build_accession_index(fasta, output, progress=progress, overwrite=overwrite)
+    if as_json:
+        _print_json(counts._asdict())
+    else:
+        unnamed = f", {counts.unnamed:,} records without an identifier" if counts.unnamed else ""
+        OUT.print(f"{counts.records:,} records, {counts.entries:,} identifiers{unnamed}: {output}", highlight=False)
 
 
 @cli.command()

@@ -7,8 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
+from protatlas.accession_index import Progress as BytesProgress
 from protatlas.app import App
 from protatlas.atlas.plan import BuildPlan
 from protatlas.atlas.plan import Progress as BuildProgress
@@ -84,5 +94,26 @@ def build_progress(console: Console) -> Iterator[BuildProgress]:
                 LOG.info("building: %s", stage)
                 tasks[stage] = bars.add_task(stage, total=total)
             bars.update(tasks[stage], completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def bytes_progress(console: Console) -> Iterator[BytesProgress]:
+    """Progress bars in bytes, one a file."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console) as bars:
+
+        def report(name: str, done: int, total: int | None) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total)
+            bars.update(tasks[name], completed=done, total=total)
 
         yield report

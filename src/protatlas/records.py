@@ -53,7 +53,7 @@ class Protein(Record):
     `accessions` holds the identifiers that lead to it, the first being the one it is shown under; the names are those
     of its first record, and `other_headers` holds the headers of further records of the same sequence. `organism_id` is
     the NCBI taxon that the source stated, or the one of exactly the organism's name; null where there is neither. `go`
-    maps GO ids to term names.
+    maps GO ids to term names. `soft_masked`: a record of it had some residues in lower case and others not.
     """
 
     sequence: str
@@ -69,6 +69,7 @@ class Protein(Record):
     lineage: tuple[Taxon, ...] = ()
     domains: tuple[Domain, ...] = ()
     go: dict[str, str] = {}
+    soft_masked: bool = False
     notes: tuple[str, ...] = ()
 
     @property

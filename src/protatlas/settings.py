@@ -16,6 +16,9 @@ SETTINGS = {
     setting.flag: setting
     for setting in (
         Setting("atlas", "PROTATLAS_ATLAS", "", "Atlas directory to serve; without it the starter atlas."),
+        Setting(
+            "accessions", "PROTATLAS_ACCESSIONS", "", "Accession index to look up in, by protatlas index-accessions."
+        ),
         Setting("host", "PROTATLAS_HOST", "127.0.0.1", "Address to listen on."),
         Setting("port", "PROTATLAS_PORT", "8000", "Port to listen on."),
         Setting("allow-host", "PROTATLAS_ALLOW_HOSTS", "", "Further Host header to accept, such as mcp.example.org."),

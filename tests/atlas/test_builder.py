@@ -80,6 +80,31 @@ def test_an_identifier_of_two_sequences_keeps_both_and_is_reported(models: App, 
     assert {protein.sequence for protein in Atlas.open(path).by_identifier("PK1")} == {HBB, UBIQUITIN}
 
 
+def test_identifiers_are_never_file_names(models: App, tmp_path: Path) -> None:
+    names = ("../../escape", "/etc/passwd", "CON", "a/b\\c", "..", "x" * 5000, "-rf", "$(touch pwned)", "a b")
+    text = "".join(f">{name}\n{HBB[row:]}\n" for row, name in enumerate(names))
+
+    path, manifest, _ = _build(models, tmp_path, text)
+
+    assert manifest.proteins == len(names)
+    atlas = Atlas.open(path)
+    assert all(atlas.by_identifier(name.split()[0]) for name in names)
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["own.atlas", "own.atlas.lock", "proteins.fasta"]
+
+
+def test_what_was_changed_in_a_record_is_counted_and_kept(models: App, tmp_path: Path) -> None:
+    masked = UBIQUITIN[:40] + UBIQUITIN[40:].lower()
+
+    path, _, report = _build(models, tmp_path, f">a\n{HBB}*\n>b\n{HBB[:30]}-{HBB[30:]}*\n>c\n{masked}\n")
+
+    stop, gaps = "the final stop '*' was dropped", "gap characters were dropped; positions count residues"
+    mask = "lower-case residues (a soft mask) were read as upper case"
+    assert report.notes == {stop: 2, gaps: 1, mask: 1}
+    table = {row["accessions"][0]: row for row in pq.read_table(path / "tables" / "proteins.parquet").to_pylist()}
+    assert (table["a"]["notes"], table["a"]["soft_masked"]) == ([stop], False)
+    assert (table["c"]["notes"], table["c"]["soft_masked"]) == ([mask], True)
+
+
 def test_an_atlas_without_domains_says_unknown_and_not_zero(models: App, tmp_path: Path) -> None:
     path, manifest, _ = _build(models, tmp_path, f">hbb\n{HBB}\n")
     atlas = Atlas.open(path)

@@ -4,13 +4,15 @@ The columns are named in the function that reads a table.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from protatlas.atlas.delimited import read_rows
 from protatlas.errors import InvalidInput
 from protatlas.records import Domain, Protein, Taxon
+from protatlas.sequences.files import opened
+from protatlas.sequences.residues import decoded
 
 T = TypeVar("T")
 
@@ -50,6 +52,38 @@ def read_go(path: Path) -> dict[str, dict[str, str]]:
     for row in read_rows(path, ("accession", "go_id", "go_name")):
         found[row["accession"]][row["go_id"]] = row["go_name"]
     return dict(found)
+
+
+def read_secondary(path: Path) -> dict[str, tuple[str, ...]]:
+    """Secondary accessions by primary accession, both in upper case.
+
+    Takes UniProt's `sec_ac.txt` (uniprot.org/help/secondary_accessions, read 2026-11) and any other text with a
+    secondary and a primary accession on a line; lines of another form are passed over.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such line.
+    """
+    found: dict[str, list[str]] = defaultdict(list)
+    with opened(path) as (stream, _):
+        text = decoded(b"".join(iter(lambda: stream.read(1 << 20), b"")))
+    for line in text.splitlines():
+        if len(words := line.upper().split()) == 2:
+            found[words[1]].append(words[0])
+    if not found:
+        raise InvalidInput("secondary", f"{path.name} has no line of two accessions", "`SECONDARY PRIMARY` on a line")
+    return {primary: tuple(secondary) for primary, secondary in found.items()}
+
+
+def with_secondary(proteins: Iterable[Protein], secondary: Mapping[str, tuple[str, ...]]) -> list[Protein]:
+    """Proteins that the secondary accessions of their accessions lead to as well."""
+    return [
+        protein.model_copy(update={"accessions": tuple(dict.fromkeys((*protein.accessions, *more)))})
+        if (more := [other for name in protein.accessions for other in secondary.get(name.upper(), ())])
+        else protein
+        for protein in proteins
+    ]
 
 
 def annotate(

@@ -46,7 +46,8 @@ def build_atlas(
     Raises
     ------
     InvalidInput
-        If an input cannot be read, holds no protein, or the output exists and may not be replaced, or not be written.
+        If an input cannot be read, the output exists and may not be replaced, or cannot be written; `NothingKept` if no
+        record is a protein, `ProblemFound` if the plan is strict and one has a problem.
     """
     features.check_encoder(encoder)
     try:
@@ -66,11 +67,11 @@ def _build(
     plan: BuildPlan, encoder: Encoder, features: FeatureSet, progress: Progress
 ) -> tuple[layout.Manifest, Report]:
     sources = plan.sources()
-    scratch = _scratch(plan, sources, features)
     progress("read", 0, 1)
-    proteins, report = read_proteins(plan.fasta)
-    if not proteins:
-        raise InvalidInput("file", f"none of the {report.records_read} records could be kept", "protein sequences")
+    proteins, report = read_proteins(plan.fasta, strict=plan.strict)
+    if plan.secondary:
+        proteins = annotations.with_secondary(proteins, annotations.read_secondary(plan.secondary))
+    scratch = _scratch(plan, sources, features)
     progress("read", 1, 1)
     scanner = DomainScanner(plan.pfam) if plan.pfam else None
     proteins = _annotated(plan, proteins, scanner, progress)

@@ -21,8 +21,9 @@ class BuildPlan:
 
     `domains`, `go` and `lineages` are tables (`protatlas.atlas.annotations`); `pfam` is an HMM file to find domains
     with instead; `domain_families` is the number of families that the table of domains was searched with, where it is
-    known; `structures` is an archive of coordinates (`StructureArchive`);
-    `terms` holds what is known of the terms of a source, by its role.
+    known; `structures` is an archive of coordinates (`StructureArchive`); `secondary` is
+    a list of secondary accessions;
+    `terms` holds what is known of the terms of a source, by its role; `strict` refuses the first record with a problem.
     """
 
     fasta: tuple[Path, ...]
@@ -34,13 +35,17 @@ class BuildPlan:
     go: Path | None = None
     lineages: Path | None = None
     structures: Path | None = None
+    secondary: Path | None = None
     terms: Mapping[str, Terms] = field(default_factory=dict)
     overwrite: bool = False
+    strict: bool = False
 
     def sources(self) -> tuple[Source, ...]:
         """Every input file with its role and SHA-256."""
         roles = [("sequences", path) for path in self.fasta]
-        roles += [(role, getattr(self, role)) for role in ("domains", "pfam", "go", "lineages", "structures")]
+        roles += [
+            (role, getattr(self, role)) for role in ("domains", "pfam", "go", "lineages", "structures", "secondary")
+        ]
         return tuple(
             Source(
                 name=path.name,

@@ -44,11 +44,10 @@ RENAMED = {
 
 @dataclass(frozen=True)
 class ProteinQuery:
-    """A parsed query: its condition, the words to rank by (null: input order), the accession if it asks for one."""
+    """A parsed query: its condition, and the words to rank by (null: input order)."""
 
     condition: Condition
     ranking: str | None
-    accession: str | None = None
 
 
 @dataclass(frozen=True)

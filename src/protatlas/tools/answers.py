@@ -1,12 +1,16 @@
 """Parts that several answers share: where an answer comes from, and features with their labels."""
 
+from protatlas.accession_index import AccessionIndex
 from protatlas.app import App
 from protatlas.records import Feature, Reliability
 from protatlas.tools.registry import Answer
 
 
 class Provenance(Answer):
-    """Where an answer comes from: `origin` `atlas` is the local atlas alone, `version` its build time, UTC."""
+    """Where an answer comes from.
+
+    `origin` is `atlas`, the local one, or `accession index`; `atlas` its name and `version` its build time, UTC.
+    """
 
     origin: str = "atlas"
     atlas: str
@@ -35,6 +39,11 @@ class LabelledFeature(Answer):
 def provenance(app: App) -> Provenance:
     """Provenance of an answer of the local atlas."""
     return Provenance(atlas=app.atlas.name, version=app.atlas.version)
+
+
+def index_provenance(index: AccessionIndex) -> Provenance:
+    """Provenance of an answer of an accession index."""
+    return Provenance(origin="accession index", atlas=index.name, version=index.built)
 
 
 def labelled(feature: Feature) -> LabelledFeature:

@@ -5,13 +5,14 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from protatlas.accessions import Accession, parse_accession
 from protatlas.app import Analysis, App
-from protatlas.atlas.query import ProteinQuery, parse_query
-from protatlas.atlas.store import Is
-from protatlas.errors import InvalidInput, NotFound, SequenceTooLongForFeatures
-from protatlas.headers import Header, identify_accession, parse_header
+from protatlas.atlas.query import parse_query
+from protatlas.errors import SequenceTooLongForFeatures
+from protatlas.headers import Header, parse_header
 from protatlas.records import Protein, Region, protein_hash
 from protatlas.sequences import clean_sequence
+from protatlas.tools.accessions import holders, secondary_notes
 from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance
 from protatlas.tools.registry import Answer, Arguments, Tool
 
@@ -19,7 +20,6 @@ MAX_RESIDUES = 4_000
 MAX_FEATURE_RESIDUES = 2_048
 TOP_FEATURES = 12
 MAX_REGIONS = 6
-DATABASES = {"uniprotkb": "UniProt", "uniparc": "UniParc", "mgy": "MGnify", "img_m": "IMG"}
 
 
 class SearchArguments(Arguments):
@@ -64,40 +64,62 @@ class SearchAnswer(Sourced):
 
 def search_uniprot(app: App, arguments: SearchArguments) -> SearchAnswer:
     """Proteins of the atlas for a query; an accession is looked up exactly."""
-    query, label, notes = _understood(arguments.query)
+    accession = parse_accession(arguments.query)
+    if accession and accession.database == "UniProt":
+        return _by_accession(app, accession, arguments.size)
+    query, label = parse_query(arguments.query), arguments.query.strip()
     found = app.atlas.search(query, limit=arguments.size)
+    nothing = (
+        f"No protein of the atlas {app.atlas.name} matches every part of the query. Try fewer words, OR, or a final *."
+    )
     return SearchAnswer(
         query_label=label,
         num_results=len(found.proteins),
         total_results=found.total,
-        proteins=tuple(_found_protein(protein, query.accession) for protein in found.proteins),
+        proteins=tuple(_found_protein(protein) for protein in found.proteins),
         provenance=provenance(app),
-        notes=notes if found.total else (*notes, _nothing_found(query, app.atlas.name)),
+        notes=() if found.total else (nothing,),
     )
 
 
-def _nothing_found(query: ProteinQuery, atlas: str) -> str:
-    """What an empty list means, and what to try."""
-    if query.accession:
-        return f"The atlas {atlas} does not hold {query.accession}, and no service was asked."
-    return f"No protein of the atlas {atlas} matches every part of the query. Try fewer words, OR, or a final *."
+def _by_accession(app: App, accession: Accession, size: int) -> SearchAnswer:
+    """The entry of a UniProt accession: in the atlas, else in the accession index; the isoform where it is held."""
+    entry, _, isoform = accession.base.partition("-")
+    version = ("The entry version after the dot was ignored; one version is held.",) if accession.version else ()
+    asked = []
+    for holder in holders(app):
+        asked.append(holder.name)
+        for name in dict.fromkeys((accession.base, entry)):
+            if found := holder.find(name):
+                other = (f"Isoform {isoform} of {entry} is not held; the entry {entry} is shown instead.",)
+                return SearchAnswer(
+                    query_label=f"accession:{name}",
+                    num_results=len(found[:size]),
+                    total_results=len(found),
+                    proteins=tuple(_found_protein(protein, name) for protein in found[:size]),
+                    provenance=holder.provenance,
+                    notes=(
+                        *version,
+                        *(other if name != accession.base else ()),
+                        *(
+                            note
+                            for protein in found[:size]
+                            for note in (*protein.notes, *secondary_notes(protein, name))
+                        ),
+                    ),
+                )
+    held = f"{' and '.join(asked)} {'do' if len(asked) > 1 else 'does'} not hold {accession.base}"
+    return SearchAnswer(
+        query_label=f"accession:{accession.base}",
+        num_results=0,
+        total_results=0,
+        proteins=(),
+        provenance=holder.provenance,
+        notes=(*version, f"{held[0].upper()}{held[1:]}, and no service was asked."),
+    )
 
 
-def _understood(text: str) -> tuple[ProteinQuery, str, tuple[str, ...]]:
-    """Query, its label and notes; a bare UniProt accession becomes an exact look-up of its canonical entry."""
-    accession = identify_accession(text)
-    if accession is None or accession[0] != "UniProt":
-        return parse_query(text), text.strip(), ()
-    entry, _, isoform = accession[1].partition("-")
-    notes = []
-    if isoform:
-        notes.append(f"Isoform {isoform} of {entry} was asked for; the canonical entry {entry} is shown instead.")
-    if "." in text:
-        notes.append("The sequence version after the dot was ignored; the atlas holds one version.")
-    return ProteinQuery(Is("identifier", entry), None, entry), f"accession:{entry}", tuple(notes)
-
-
-def _found_protein(protein: Protein, asked: str | None) -> FoundProtein:
+def _found_protein(protein: Protein, asked: str | None = None) -> FoundProtein:
     """Protein by the record that was asked for by its accession, else by its first record."""
     records: list[Protein | Header] = [protein, *map(parse_header, protein.other_headers)]
     shown = next((record for record in records if record.accession == asked), protein)
@@ -112,59 +134,6 @@ def _found_protein(protein: Protein, asked: str | None) -> FoundProtein:
         organism_id=shown.organism_id,
         reviewed=shown.reviewed,
         same_sequence=tuple(record.accession for record in records if record is not shown),
-    )
-
-
-class AccessionArguments(Arguments):
-    """Arguments of `esm_atlas_lookup_accession`."""
-
-    accession: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=128,
-            description="UniParc (`UPI0000000001`), MGnify (`MGYP000261684433`), IMG or the operator's own identifier.",
-        ),
-    ]
-
-
-class AccessionAnswer(Sourced):
-    """Answer of `esm_atlas_lookup_accession`."""
-
-    accession: str
-    database: str
-    sequence: str
-    sequence_length: int
-
-
-def lookup_accession(app: App, arguments: AccessionArguments) -> AccessionAnswer:
-    """Sequence of an accession of another database than UniProt."""
-    known = identify_accession(arguments.accession)
-    if known and known[0] == "UniProt":
-        raise InvalidInput(
-            "accession", f"{known[1]} is a UniProt accession", "it as the query of esm_atlas_search_uniprot"
-        )
-    accession = known[1] if known else arguments.accession.strip()
-    proteins = app.atlas.by_identifier(accession)
-    if not proteins:
-        raise NotFound(
-            f"{known[0]} record" if known else "record",
-            accession,
-            f"the atlas {app.atlas.name}",
-            "Check the spelling; no service is asked, so an accession that this atlas was not built from is not found.",
-        )
-    if len(proteins) > 1:
-        named = ", ".join(f"{protein.header.split(maxsplit=1)[0]} ({len(protein.sequence)} aa)" for protein in proteins)
-        raise InvalidInput(
-            "accession", f"{accession} stands for {len(proteins)} sequences: {named}", "the sequence itself"
-        )
-    return AccessionAnswer(
-        accession=accession,
-        database=known[0] if known else DATABASES.get(proteins[0].source, proteins[0].source),
-        sequence=proteins[0].sequence,
-        sequence_length=len(proteins[0].sequence),
-        provenance=provenance(app),
-        notes=proteins[0].notes,
     )
 
 
@@ -293,18 +262,6 @@ SEARCH_UNIPROT = Tool(
     arguments=SearchArguments,
     answer=SearchAnswer,
     run=search_uniprot,
-)
-LOOKUP_ACCESSION = Tool(
-    name="esm_atlas_lookup_accession",
-    title="Sequence of a UniParc, MGnify, IMG or own accession",
-    description="""
-    Returns the sequence that one accession stands for, from the databases and private files that this atlas was built
-    from. UniProt accessions are `invalid_input` here: pass them to esm_atlas_search_uniprot. Takes milliseconds. An
-    accession that the atlas does not hold is `not_found`; no service is asked unless the operator opted in.
-    """,
-    arguments=AccessionArguments,
-    answer=AccessionAnswer,
-    run=lookup_accession,
 )
 GET_PROTEIN_DETAILS = Tool(
     name="esm_atlas_get_protein_details",
