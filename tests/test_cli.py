@@ -1,5 +1,6 @@
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,12 @@ def test_search_by_sequence_from_stdin_prints_clusters_as_json(atlas_path: Path)
     assert len(json.loads(out)["hits"]) == 3
 
 
-def test_search_by_sequence_reads_a_file(atlas_path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "write", [str.encode, lambda text: gzip.compress(text.encode()), lambda text: text.encode("utf-16")]
+)
+def test_search_by_sequence_reads_a_file(write: Callable[[str], bytes], atlas_path: Path, tmp_path: Path) -> None:
     fasta = tmp_path / "my query.fasta"
-    fasta.write_text(f">q\n{UBIQUITIN}\n", encoding="utf-8")
+    fasta.write_bytes(write(f">q\n{UBIQUITIN}\n"))
 
     code, out, _ = _run("search", "-s", str(fasta), "--json", "--atlas", str(atlas_path))
 

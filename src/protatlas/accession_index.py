@@ -23,8 +23,7 @@ from protatlas.errors import DependencyUnavailable, InvalidInput
 from protatlas.headers import header_identifiers, parse_header
 from protatlas.records import Protein
 from protatlas.sequences.fasta import RawRecord, Skipped, entry_of, raw_records
-from protatlas.sequences.files import Bytes, opened
-from protatlas.sequences.residues import decoded
+from protatlas.sequences.files import Bytes, decoded, opened
 
 FORMAT_VERSION = 1
 APPLICATION_ID = 0x50415849

@@ -27,6 +27,7 @@ from protatlas.atlas.ingest import NothingKept, Report
 from protatlas.atlas.plan import BuildPlan
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
 from protatlas.opening import build_progress, bytes_progress, open_in_background, open_now
+from protatlas.sequences import read_text
 from protatlas.server import Page, build_server, http_app, leave, serve_http, serve_stdio
 from protatlas.settings import SETTINGS
 from protatlas.tools import TOOLS
@@ -303,9 +304,9 @@ def search(
 def _sequence_text(given: str) -> str:
     """Text of a sequence argument: itself, or of the file or stdin that it names."""
     if given == "-":
-        return sys.stdin.read()
+        return read_text(sys.stdin.buffer)
     is_path = len(given) < 256 and Path(given).is_file()
-    return Path(given).read_text(encoding="utf-8") if is_path else given
+    return read_text(Path(given)) if is_path else given
 
 
 def _print_answer(answer: Answer, as_json: bool, table_of: Callable[[Any], Table]) -> None:

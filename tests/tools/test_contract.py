@@ -20,6 +20,7 @@ SEQUENCE_TOOLS = {
     "esm_atlas_get_cluster_info": 4_000,
     "ui_show_protein_structure": 4_000,
 }
+LENGTH_CODES = ("sequence_too_long_for_features", "sequence_too_long_to_fold")
 VALID: dict[str, dict[str, Any]] = {
     "esm_atlas_search_uniprot": {"query": "insulin"},
     "esm_atlas_lookup_accession": {"accession": "HBA_HUMAN"},
@@ -105,6 +106,62 @@ def test_an_illegal_letter_is_named_with_its_position(call: Call, tool: str) -> 
     assert error["code"] == "invalid_input"
     assert "@" in error["message"]
     assert "11" in error["message"]
+
+
+PASTED = {
+    "FASTA from Windows": f">my query, please ignore\r\n{HBA[:60]} \r\n{HBA[60:]}\r\n\r\n",
+    "GenBank block": "ORIGIN\n"
+    + "".join(
+        f"{at + 1:9} {' '.join(HBA[at : at + 60][block : block + 10].lower() for block in range(0, 60, 10))}\n"
+        for at in range(0, len(HBA), 60)
+    )
+    + "//",
+    "final stop, gaps and invisible characters": f"\ufeff{HBA[:9]}\u200b-{HBA[9:]}*",
+    "columns": "\n".join(HBA),
+}
+
+
+@pytest.mark.parametrize("tool", [*SEQUENCE_TOOLS, "blast_sequence"])
+@pytest.mark.parametrize("pasted", PASTED.values(), ids=PASTED)
+def test_what_people_paste_is_the_sequence(call_once: Call, tool: str, pasted: str) -> None:
+    def about(answer: dict[str, Any]) -> dict[str, Any]:
+        told = ("notes", "provenance", "structure", "warnings", "statistics", "elapsed_seconds", "raw_report")
+        return {name: value for name, value in answer.items() if name not in told}
+
+    assert about(call_once(tool, sequence=pasted)) == about(call_once(tool, sequence=HBA))
+
+
+@pytest.mark.parametrize(("tool", "longest"), SEQUENCE_TOOLS.items())
+def test_the_limit_counts_residues_and_not_the_layout(call_once: Call, tool: str, longest: int) -> None:
+    protein = (HBA * 40)[:longest]
+    lines = "\n".join(protein[at : at + 60] for at in range(0, longest, 60))
+    pasted = f">{'a long header ' * 20}\n{lines}\n"
+
+    result = call_once.raw(tool, sequence=pasted)
+
+    assert result.structured_content is not None
+    assert result.structured_content.get("code") in (None, *LENGTH_CODES, "not_found")
+    if result.is_error and result.structured_content["code"] in LENGTH_CODES:
+        assert result.structured_content["actual_length"] == longest
+
+
+@pytest.mark.parametrize("tool", [*SEQUENCE_TOOLS, "blast_sequence"])
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("MetGlnIlePheValLysThrLeuThrGlyLysThrIleThr", "three-letter codes"),
+        ("P69905", "the accession P69905"),
+        ("hemoglobin subunit alpha", "reads as words"),
+        (f"{HBA[:30]}*{HBA[30:]}", "position 31"),
+        ("AUGGCCAUUGUAAUGGGCCGCUGA", "nucleotide"),
+    ],
+)
+def test_what_is_ambiguous_is_refused_with_what_was_seen(call_once: Call, tool: str, text: str, seen: str) -> None:
+    error = call_once.error(tool, sequence=text)
+
+    assert error["code"] == "invalid_input"
+    assert seen in error["message"]
+    assert "Expected" in error["message"]
 
 
 @pytest.mark.parametrize("tool", [*SEQUENCE_TOOLS, "blast_sequence"])

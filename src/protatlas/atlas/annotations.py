@@ -11,8 +11,7 @@ from typing import TypeVar
 from protatlas.atlas.delimited import read_rows
 from protatlas.errors import InvalidInput
 from protatlas.records import Domain, Protein, Taxon
-from protatlas.sequences.files import opened
-from protatlas.sequences.residues import decoded
+from protatlas.sequences import read_text
 
 T = TypeVar("T")
 
@@ -66,9 +65,7 @@ def read_secondary(path: Path) -> dict[str, tuple[str, ...]]:
         If there is no such line.
     """
     found: dict[str, list[str]] = defaultdict(list)
-    with opened(path) as (stream, _):
-        text = decoded(b"".join(iter(lambda: stream.read(1 << 20), b"")))
-    for line in text.splitlines():
+    for line in read_text(path).splitlines():
         if len(words := line.upper().split()) == 2:
             found[words[1]].append(words[0])
     if not found:

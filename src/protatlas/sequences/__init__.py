@@ -5,6 +5,7 @@ they are none.
 """
 
 from protatlas.sequences.fasta import Entry, IngestReport, NoProteins, Skipped, read_fasta
+from protatlas.sequences.files import read_text
 from protatlas.sequences.residues import clean_sequence
 
-__all__ = ["Entry", "IngestReport", "NoProteins", "Skipped", "clean_sequence", "read_fasta"]
+__all__ = ["Entry", "IngestReport", "NoProteins", "Skipped", "clean_sequence", "read_fasta", "read_text"]

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from protatlas.errors import InvalidInput
-from protatlas.sequences.files import Bytes, name_of, opened
+from protatlas.sequences.files import Bytes, decoded, name_of, opened
 from protatlas.sequences.residues import (
     NUCLEOTIDE,
     STOP_NOTE,
     THREE_LETTER_CODES,
     UnreadableError,
-    decoded,
     is_soft_masked,
     pir_parts,
     residues_of,

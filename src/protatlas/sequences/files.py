@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from io import SEEK_CUR, BufferedReader, RawIOBase
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
@@ -71,7 +72,29 @@ _FORMATS: tuple[tuple[bytes, Callable[[BinaryIO], Bytes]], ...] = (
 )
 """First bytes of a format, and what turns it into bytes of text. A `>` and a zero byte is text of a Windows editor."""
 
+_TEXT_BLOCK, _TEXT_BLOCKS = 1 << 20, 1 << 8
 _LOOK = max(len(start) for start, _ in _FORMATS)
+
+
+def read_text(source: str | Path | BinaryIO) -> str:
+    """Whole text of a file or stream, in UTF-8 or Windows-1252, of the start of it where it is very long.
+
+    Raises
+    ------
+    InvalidInput
+        The file cannot be read.
+    """
+    with opened(source) as (stream, _):
+        blocks = list(islice(iter(lambda: stream.read(_TEXT_BLOCK), b""), _TEXT_BLOCKS))
+    return decoded(b"".join(blocks))
+
+
+def decoded(text: bytes) -> str:
+    """Text of bytes in UTF-8, or in Windows-1252 where they are not."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("cp1252", errors="replace")
 
 
 def name_of(source: str | Path | BinaryIO) -> str:

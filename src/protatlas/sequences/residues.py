@@ -104,14 +104,6 @@ def _body(text: str) -> str:
     return "\n".join(body)
 
 
-def decoded(text: bytes) -> str:
-    """Text of bytes in UTF-8, or in Windows-1252 where they are not."""
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return text.decode("cp1252", errors="replace")
-
-
 def pir_parts(header: str, text: str) -> tuple[str, str] | None:
     """Header and sequence of a PIR record (`>P1;ID`, a line of description, residues and `*`), null for others."""
     code = _PIR_HEADER.fullmatch(header)

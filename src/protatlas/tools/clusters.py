@@ -10,7 +10,7 @@ from protatlas.records import PfamCount, Taxon, protein_hash
 from protatlas.sequences import clean_sequence
 from protatlas.tools.answers import LabelledFeature, Sourced, provenance
 from protatlas.tools.proteins import feature_profile
-from protatlas.tools.registry import Arguments, Tool
+from protatlas.tools.registry import Arguments, Tool, sequence_field
 
 MAX_RESIDUES = 4_000
 
@@ -20,9 +20,8 @@ class ClusterArguments(Arguments):
 
     sequence: Annotated[
         str,
-        Field(
-            min_length=1,
-            max_length=MAX_RESIDUES,
+        sequence_field(
+            max_residues=MAX_RESIDUES,
             description="Exact sequence of a member, up to 4,000 characters; normally the `sequence` of a hit.",
         ),
     ]

@@ -14,7 +14,7 @@ from protatlas.records import Protein, Region, protein_hash
 from protatlas.sequences import clean_sequence
 from protatlas.tools.accessions import holders, secondary_notes
 from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance
-from protatlas.tools.registry import Answer, Arguments, Tool
+from protatlas.tools.registry import Answer, Arguments, Tool, sequence_field
 
 MAX_RESIDUES = 4_000
 MAX_FEATURE_RESIDUES = 2_048
@@ -142,9 +142,8 @@ class DetailsArguments(Arguments):
 
     sequence: Annotated[
         str,
-        Field(
-            min_length=1,
-            max_length=MAX_RESIDUES,
+        sequence_field(
+            max_residues=MAX_RESIDUES,
             description="One protein: one-letter codes or FASTA, up to 4,000 characters; up to 2,048 residues for a "
             "sequence that the atlas does not hold.",
         ),

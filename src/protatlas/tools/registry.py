@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from mcp import types
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from protatlas.tools.problems import explain
 from protatlas.tools.schemas import Schema, input_schema, output_schema
@@ -23,6 +23,20 @@ class Arguments(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+LAYOUT = 4
+"""Characters of pasted text that a residue may take, with header, line breaks and numbers."""
+
+
+def sequence_field(*, max_residues: int, description: str) -> Any:
+    """Field of a sequence argument: the limit that clients read holds for residues, pasted text may be longer."""
+    return Field(
+        min_length=1,
+        max_length=LAYOUT * max_residues,
+        description=description,
+        json_schema_extra={"maxLength": max_residues},
+    )
 
 
 class Answer(BaseModel):

@@ -11,7 +11,7 @@ from protatlas.app import Analysis, App
 from protatlas.atlas.reader import ClusterHit
 from protatlas.sequences import clean_sequence
 from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance
-from protatlas.tools.registry import Answer, Arguments, Tool
+from protatlas.tools.registry import Answer, Arguments, Tool, sequence_field
 
 MAX_RESIDUES = 2_048
 SHARED_FEATURES = 5
@@ -23,9 +23,8 @@ class SimilarArguments(Arguments):
 
     sequence: Annotated[
         str,
-        Field(
-            min_length=1,
-            max_length=MAX_RESIDUES,
+        sequence_field(
+            max_residues=MAX_RESIDUES,
             description="One protein: one-letter codes or FASTA, up to 2,048 characters; else pass a domain.",
         ),
     ]

@@ -12,7 +12,7 @@ from protatlas.records import protein_hash
 from protatlas.sequences import clean_sequence
 from protatlas.structures.coordinates import Structure, View, check_view, view_warnings, viewer_payload
 from protatlas.tools.answers import Sourced, provenance
-from protatlas.tools.registry import Answer, Arguments, Reply, Tool
+from protatlas.tools.registry import Answer, Arguments, Reply, Tool, sequence_field
 
 MAX_RESIDUES = 4_000
 MAX_FOLD_RESIDUES = 700
@@ -32,10 +32,8 @@ class StructureArguments(Arguments):
 
     sequence: Annotated[
         str,
-        Field(
-            min_length=1,
-            max_length=MAX_RESIDUES,
-            description="One protein: one-letter codes or FASTA, up to 4,000 characters.",
+        sequence_field(
+            max_residues=MAX_RESIDUES, description="One protein: one-letter codes or FASTA, up to 4,000 characters."
         ),
     ]
     view_options: Annotated[ViewOptions | None, Field(description="How to draw it.")] = None
