@@ -68,6 +68,12 @@ def test_cut_compressed_file_is_an_error_that_says_so(compress: object) -> None:
         read(compress(f">a\n{UBIQUITIN}\n>b\n{INSULIN}\n".encode())[:-12])
 
 
+def test_blocks_of_bgzip_and_its_end_marker_are_members() -> None:
+    end = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+    entries, _ = read(gzip.compress(f">a\n{UBIQUITIN[:40]}".encode()) + gzip.compress(UBIQUITIN[40:].encode()) + end)
+    assert entries[0].sequence == UBIQUITIN
+
+
 def test_damaged_gzip_file_is_an_error_with_its_name(tmp_path: Path) -> None:
     path = tmp_path / "damaged.faa.gz"
     packed = bytearray(gzip.compress(f">a\n{UBIQUITIN}\n".encode()))
