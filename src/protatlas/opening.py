@@ -54,8 +54,9 @@ def _build_and_open(app: App, plan: BuildPlan, console: Console) -> None:
     try:
         with build_progress(console) as progress:
 
-            def report(stage: str, done: int, total: int) -> None:
-                app.wait_for(f"to be built first ({stage}: {100 * done // total} %)")
+            def report(stage: str, done: int, total: int | None) -> None:
+                far = f"{100 * done // total} %" if total else f"{done:,} records"
+                app.wait_for(f"to be built first ({stage}: {far})")
                 progress(stage, done, total)
 
             _build_once(app, plan, report)
@@ -89,7 +90,7 @@ def build_progress(console: Console) -> Iterator[BuildProgress]:
     tasks: dict[str, TaskID] = {}
     with Progress(*columns, console=console) as bars:
 
-        def report(stage: str, done: int, total: int) -> None:
+        def report(stage: str, done: int, total: int | None) -> None:
             if stage not in tasks:
                 LOG.info("building: %s", stage)
                 tasks[stage] = bars.add_task(stage, total=total)

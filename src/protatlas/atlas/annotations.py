@@ -96,8 +96,8 @@ def annotate(
         protein.model_copy(
             update={
                 "domains": _first(protein, domains) or protein.domains,
-                "go": _first(protein, go) or {},
-                "lineage": lineages.get(protein.organism or "", ()),
+                "go": _first(protein, go) or protein.go,
+                "lineage": lineages.get(protein.organism or "", protein.lineage),
                 "organism_id": protein.organism_id or taxon_ids.get(protein.organism or ""),
             }
         )

@@ -1,39 +1,39 @@
 """From FASTA files to an atlas, in stages, finished by one rename.
 
-The stages are read, annotate, encode, cluster, index, write. All work is done in `NAME.atlas.partial`; a build that
-was killed goes on there with the chunks that it had encoded, and the old atlas stays until the new one is whole.
+The stages are read, deduplicate, domains, annotate, encode (with the features), cluster, index (with the tables and the
+labels of clusters) and check. All work is done in `NAME.atlas.partial`, in chunks (`protatlas.atlas.scratch`): a build
+that was killed goes on with what is there, and the old atlas stays until the new one is whole.
 """
 
 import json
 import shutil
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from filelock import FileLock
 
 from protatlas import __version__
-from protatlas.atlas import annotations, taxonomy
 from protatlas.atlas import format as layout
-from protatlas.atlas.clustering import cluster_by_features
-from protatlas.atlas.encoding import EncodedProteins, encode_proteins
-from protatlas.atlas.ingest import Report, read_proteins
+from protatlas.atlas.annotating import annotate_chunks, find_domains
+from protatlas.atlas.clustering import Int1D, cluster_by_features, cluster_by_identity
+from protatlas.atlas.encoding import active_features, encode_chunks
+from protatlas.atlas.indexing import Counts, check_atlas, write_atlas
+from protatlas.atlas.ingest import PROTEINS, Report, deduplicate, read_records
 from protatlas.atlas.plan import BuildPlan, Progress
-from protatlas.atlas.points import payload_of
-from protatlas.atlas.store import EdgeStore, Point
-from protatlas.atlas.summaries import summarise
-from protatlas.atlas.tables import write_tables
+from protatlas.atlas.scratch import Scratch, threads
+from protatlas.atlas.tables import VectorTable, read_proteins_table
 from protatlas.engines.domains import DomainScanner
 from protatlas.engines.encoders import Encoder
 from protatlas.engines.features import FeatureSet
 from protatlas.errors import InvalidInput, ProtatlasError
-from protatlas.records import Cluster, Domain, Protein
+from protatlas.records import Protein
 from protatlas.structures.coordinates import StructureArchive
 
-POINTS_AT_ONCE = 1_000
+OWNERS = "owners.npy"
 
 
 def build_atlas(
@@ -53,9 +53,8 @@ def build_atlas(
     try:
         plan.output.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(plan.output.with_name(plan.output.name + ".lock")):
-            if plan.output.exists() and not plan.overwrite:
-                raise InvalidInput("output", f"{plan.output} exists", "a new path, or --overwrite to replace it")
-            return _build(plan, encoder, features, progress)
+            old = _old_atlas(plan, encoder, features)
+            return _Build(plan, old, encoder, features, progress).run()
     except ProtatlasError:
         raise
     except OSError as error:
@@ -63,184 +62,191 @@ def build_atlas(
         raise InvalidInput("output", f"{plan.output} cannot be written ({error})", expected) from error
 
 
-def _build(
-    plan: BuildPlan, encoder: Encoder, features: FeatureSet, progress: Progress
-) -> tuple[layout.Manifest, Report]:
-    sources = plan.sources()
-    progress("read", 0, 1)
-    proteins, report = read_proteins(plan.fasta, strict=plan.strict)
-    if plan.secondary:
-        proteins = annotations.with_secondary(proteins, annotations.read_secondary(plan.secondary))
-    scratch = _scratch(plan, sources, features)
-    progress("read", 1, 1)
-    scanner = DomainScanner(plan.pfam) if plan.pfam else None
-    proteins = _annotated(plan, proteins, scanner, progress)
-    encoded = encode_proteins(
-        [protein.sequence for protein in proteins],
-        encoder=encoder,
-        features=features,
-        folder=scratch / "encoded",
-        progress=lambda done: progress("encode", done, len(proteins)),
-    )
-    progress("cluster", 0, 1)
-    owners = cluster_by_features(encoded.active, [protein.key for protein in proteins])
-    clusters = _clusters(proteins, owners, has_domains=bool(plan.domains or plan.pfam))
-    progress("cluster", 1, 1)
-    atlas = scratch / "atlas"
-    shutil.rmtree(atlas, ignore_errors=True)
-    _index(atlas, proteins, owners, clusters, encoded, progress)
-    progress("write", 0, 1)
-    _write_files(atlas, plan, proteins, owners, clusters, features, report)
-    families = scanner.families if scanner else plan.domain_families
-    manifest = _manifest(plan, proteins, clusters, encoder, features, sources, families)
-    layout.write_manifest(atlas, manifest)
-    _publish(atlas, plan.output)
-    shutil.rmtree(scratch)
-    progress("write", 1, 1)
-    return manifest, report
+def _old_atlas(plan: BuildPlan, encoder: Encoder, features: FeatureSet) -> layout.Manifest | None:
+    """Manifest of the atlas that the plan adds to, null where it begins a new one."""
+    if not plan.update:
+        if plan.output.exists() and not plan.overwrite:
+            raise InvalidInput("output", f"{plan.output} exists", "a new path, --overwrite to replace it, or --update")
+        return None
+    old = layout.read_manifest(plan.output)
+    if (old.encoder, old.features) != (encoder.id, features.sae.id):
+        found = (
+            f"{plan.output} was built by {old.encoder} and {old.features}, not by {encoder.id} and {features.sae.id}"
+        )
+        raise InvalidInput("update", found, "the models that built it, or a new atlas from all files")
+    if (old.with_domains is not None) != plan.has_domains:
+        found = (
+            f"{plan.output} was built with{'out' if old.with_domains is None else ''} domains, the new files are not"
+        )
+        raise InvalidInput("update", found, "the same choice of --pfam or --domains as for the old atlas")
+    return old
 
 
-def _scratch(plan: BuildPlan, sources: Sequence[layout.Source], features: FeatureSet) -> Path:
-    """Folder of the unfinished build; emptied unless it was begun from the same files by the same models."""
-    scratch = plan.output.with_name(plan.output.name + ".partial")
-    begun_from = json.dumps([features.sae.encoder_id, features.sae.id, *(source.sha256 for source in sources)])
-    note = scratch / "begun_from.json"
-    if not note.is_file() or note.read_text(encoding="utf-8") != begun_from:
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-        note.write_text(begun_from, encoding="utf-8")
-    return scratch
+@dataclass
+class _Build:
+    """One build: every method is a stage that finds its earlier chunks again."""
+
+    plan: BuildPlan
+    old: layout.Manifest | None
+    encoder: Encoder
+    features: FeatureSet
+    progress: Progress
+
+    def run(self) -> tuple[layout.Manifest, Report]:
+        """All stages, in order."""
+        report = self._read()
+        chunks = -(-report.proteins // self.scratch.chunk)
+        families = self._domains(chunks, report)
+        annotate_chunks(self.scratch, chunks, self.plan, progress=self._chunks("annotate", report))
+        self._encode(chunks, report)
+        keys = [protein.key for protein in self.scratch.each_protein(PROTEINS, chunks)]
+        owners = self._cluster(chunks, keys)
+        atlas = self.scratch.folder / "atlas"
+        shutil.rmtree(atlas, ignore_errors=True)
+        counts = write_atlas(
+            atlas,
+            self.scratch,
+            chunks,
+            owners,
+            keys=keys,
+            features=self.features,
+            embedding_width=self.encoder.embedding_width,
+            has_domains=self.plan.has_domains,
+            progress=lambda done: self.progress("index", done, report.proteins),
+        )
+        self.progress("check", 0, 1)
+        if structures := self._structures:
+            shutil.copyfile(structures, atlas / layout.STRUCTURES)
+        (atlas / layout.REPORT).write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        check_atlas(atlas, counts, keys)
+        manifest = self._manifest(atlas, counts, families, keys)
+        layout.write_manifest(atlas, manifest)
+        _publish(atlas, self.plan.output)
+        shutil.rmtree(self.scratch.folder)
+        self.progress("check", 1, 1)
+        return manifest, report
+
+    @cached_property
+    def sources(self) -> tuple[layout.Source, ...]:
+        """Every input file; those of the old atlas first."""
+        return (*(self.old.sources if self.old else ()), *self.plan.sources())
+
+    @cached_property
+    def scratch(self) -> Scratch:
+        """Folder of the unfinished build; emptied unless it was begun from the same files by the same models."""
+        folder = self.plan.output.with_name(self.plan.output.name + ".partial")
+        begun_from = json.dumps(
+            {
+                "models": [self.features.sae.encoder_id, self.features.sae.id],
+                "choices": [self.plan.strict, self.plan.taxonomy, self.plan.clusters],
+                "old": self.old and self.old.version,
+                "files": [source.sha256 for source in self.sources],
+            }
+        )
+        note = folder / "begun_from.json"
+        if not note.is_file() or note.read_text(encoding="utf-8") != begun_from:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            note.write_text(begun_from, encoding="utf-8")
+        return Scratch(folder)
+
+    @cached_property
+    def _structures(self) -> Path | None:
+        """Archive of coordinates: that of the plan, else that of the old atlas."""
+        old = self.plan.output / layout.STRUCTURES
+        return self.plan.structures or (old if self.old and old.is_file() else None)
+
+    def _read(self) -> Report:
+        known: Iterator[Protein] = read_proteins_table(self.plan.output / layout.TABLES) if self.old else iter(())
+        try:
+            read = read_records(
+                self.plan.fasta,
+                self.scratch,
+                known=known,
+                strict=self.plan.strict,
+                progress=lambda done: self.progress("read", done, None),
+            )
+        except InvalidInput:
+            shutil.rmtree(self.scratch.folder)
+            raise
+        self.progress("read", read.written, read.written)
+        return deduplicate(self.scratch, read, progress=lambda done: self.progress("deduplicate", done, read.written))
+
+    def _domains(self, chunks: int, report: Report) -> int | None:
+        """Find the domains; the number of families looked for, where it is known."""
+        if self.plan.pfam is None:
+            return self.plan.domain_families or (self.old.domain_families if self.old else None)
+        scanner = DomainScanner(self.plan.pfam, cpus=threads())
+        progress = self._chunks("domains", report)
+        find_domains(self.scratch, chunks, scanner, from_atlas=report.from_atlas, progress=progress)
+        return scanner.families
+
+    def _encode(self, chunks: int, report: Report) -> None:
+        known = VectorTable(self.plan.output / layout.TABLES) if self.old else None
+        encode_chunks(
+            self.scratch,
+            chunks,
+            stage=PROTEINS,
+            encoder=self.encoder,
+            features=self.features,
+            known=known.get if known else lambda _: None,
+            progress=self._chunks("encode", report),
+        )
+
+    def _cluster(self, chunks: int, keys: Sequence[str]) -> Int1D:
+        path = self.scratch.folder / OWNERS
+        self.progress("cluster", 0, 1)
+        if not path.is_file():
+            if self.plan.clusters == "identity":
+                pairs = ((protein.key, protein.sequence) for protein in self.scratch.each_protein(PROTEINS, chunks))
+                owners = cluster_by_identity(pairs, self.scratch.folder / "linclust")
+            else:
+                owners = cluster_by_features(active_features(self.scratch, chunks, self.features), keys)
+            with path.with_suffix(".partial").open("wb") as stream:
+                np.save(stream, owners)
+            path.with_suffix(".partial").rename(path)
+        self.progress("cluster", 1, 1)
+        found: Int1D = np.load(path)
+        return found
+
+    def _chunks(self, stage: str, report: Report) -> Callable[[int], None]:
+        """Progress of a stage in proteins, told in chunks."""
+        return partial(_told, self.progress, stage, self.scratch.chunk, report.proteins)
+
+    def _manifest(self, atlas: Path, counts: Counts, families: int | None, keys: Sequence[str]) -> layout.Manifest:
+        return layout.Manifest(
+            format_version=layout.FORMAT_VERSION,
+            protatlas_version=__version__,
+            name=self.plan.name,
+            built=datetime.now(UTC),
+            proteins=counts.proteins,
+            clusters=counts.clusters,
+            residues=counts.residues,
+            with_domains=counts.with_domains if self.plan.has_domains else None,
+            domain_families=families,
+            with_lineage=counts.with_lineage,
+            unknown_taxa=counts.unknown_taxa,
+            structures=_stored(self._structures, keys),
+            encoder=self.encoder.id,
+            features=self.features.sae.id,
+            embedding_width=self.encoder.embedding_width,
+            feature_count=self.features.sae.size,
+            clustering=self.plan.clusters,
+            sources=self.sources,
+            files=layout.checksums(atlas),
+        )
 
 
-def _annotated(
-    plan: BuildPlan, proteins: list[Protein], scanner: DomainScanner | None, progress: Progress
-) -> list[Protein]:
-    """Proteins with the domains, GO terms and lineages of the plan."""
-    domains = annotations.read_domains(plan.domains) if plan.domains else {}
-    if scanner:
-        domains = domains | dict(_scanned(scanner, proteins, progress))
-    return annotations.annotate(
-        proteins,
-        domains=domains,
-        go=annotations.read_go(plan.go) if plan.go else {},
-        lineages=taxonomy.read_lineages(plan.lineages) if plan.lineages else {},
-        taxon_ids=taxonomy.read_taxon_ids(plan.lineages) if plan.lineages else {},
-    )
+def _told(progress: Progress, stage: str, chunk: int, proteins: int, done: int) -> None:
+    progress(stage, min(done * chunk, proteins), proteins)
 
 
-def _scanned(
-    scanner: DomainScanner, proteins: list[Protein], progress: Progress
-) -> Iterator[tuple[str, tuple[Domain, ...]]]:
-    """Domains of each protein by its key."""
-    found = scanner.scan((protein.key, protein.sequence) for protein in proteins)
-    for done, (key, domains) in enumerate(found, start=1):
-        progress("domains", done, len(proteins))
-        yield key, domains
-
-
-def _clusters(proteins: Sequence[Protein], owners: npt.NDArray[np.int64], *, has_domains: bool) -> dict[int, Cluster]:
-    """Cluster by the row of its representative."""
-    members: dict[int, list[Protein]] = defaultdict(list)
-    for protein, owner in zip(proteins, owners.tolist(), strict=True):
-        members[owner].append(protein)
-    return {owner: summarise(proteins[owner], found, has_domains=has_domains) for owner, found in members.items()}
-
-
-def _index(
-    atlas: Path,
-    proteins: Sequence[Protein],
-    owners: npt.NDArray[np.int64],
-    clusters: dict[int, Cluster],
-    encoded: EncodedProteins,
-    progress: Progress,
-) -> None:
-    """Write the store: all proteins, the representatives with their vectors."""
-    store = EdgeStore.create(atlas / layout.STORE, embedding_width=encoded.embeddings.shape[1])
-    for start in range(0, len(proteins), POINTS_AT_ONCE):
-        rows = range(start, min(start + POINTS_AT_ONCE, len(proteins)))
-        store.add(_points(rows, proteins, owners, clusters, encoded))
-        progress("index", rows.stop, len(proteins))
-    store.finish()
-    store.close()
-
-
-def _points(
-    rows: Iterable[int],
-    proteins: Sequence[Protein],
-    owners: npt.NDArray[np.int64],
-    clusters: dict[int, Cluster],
-    encoded: EncodedProteins,
-) -> Iterator[Point]:
-    for row in rows:
-        cluster = clusters.get(row)
-        payload = payload_of(proteins[row], position=row, representative=proteins[owners[row]].key, cluster=cluster)
-        if cluster:
-            payload["profile_norm"] = encoded.norm(row)
-            yield Point(proteins[row].key, payload, encoded.embeddings[row], encoded.features(row))
-        else:
-            yield Point(proteins[row].key, payload)
-
-
-def _write_files(
-    atlas: Path,
-    plan: BuildPlan,
-    proteins: Sequence[Protein],
-    owners: npt.NDArray[np.int64],
-    clusters: dict[int, Cluster],
-    features: FeatureSet,
-    report: Report,
-) -> None:
-    """Write the tables, the sequences by key, the structures and the report."""
-    write_tables(
-        atlas / layout.TABLES,
-        proteins=proteins,
-        representatives=[proteins[owner].key for owner in owners.tolist()],
-        clusters=list(clusters.values()),
-        features=features.table,
-    )
-    with (atlas / layout.SEQUENCES).open("w", encoding="ascii") as stream:
-        stream.writelines(f">{protein.key}\n{protein.sequence}\n" for protein in proteins)
-    if plan.structures:
-        shutil.copyfile(plan.structures, atlas / layout.STRUCTURES)
-    (atlas / layout.REPORT).write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
-
-
-def _manifest(
-    plan: BuildPlan,
-    proteins: Sequence[Protein],
-    clusters: dict[int, Cluster],
-    encoder: Encoder,
-    features: FeatureSet,
-    sources: tuple[layout.Source, ...],
-    domain_families: int | None,
-) -> layout.Manifest:
-    has_domains = bool(plan.domains or plan.pfam)
-    return layout.Manifest(
-        format_version=layout.FORMAT_VERSION,
-        protatlas_version=__version__,
-        name=plan.name,
-        built=datetime.now(UTC),
-        proteins=len(proteins),
-        clusters=len(clusters),
-        residues=sum(len(protein.sequence) for protein in proteins),
-        with_domains=sum(bool(protein.domains) for protein in proteins) if has_domains else None,
-        domain_families=domain_families,
-        with_lineage=sum(bool(protein.lineage) for protein in proteins),
-        structures=_stored(plan.structures, proteins),
-        encoder=encoder.id,
-        features=features.sae.id,
-        embedding_width=encoder.embedding_width,
-        feature_count=features.sae.size,
-        sources=sources,
-    )
-
-
-def _stored(structures: Path | None, proteins: Sequence[Protein]) -> int:
+def _stored(structures: Path | None, keys: Sequence[str]) -> int:
     """Number of proteins that the archive has coordinates for."""
     if structures is None:
         return 0
     stored = StructureArchive(structures).records
-    return sum(protein.key in stored for protein in proteins)
+    return sum(key in stored for key in keys)
 
 
 def _publish(atlas: Path, output: Path) -> None:

@@ -6,11 +6,16 @@ et al., Mining of Massive Datasets, chapter 3) and each is checked exactly. Resu
 proteins nor on threads: the key decides every tie.
 """
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+
+from protatlas.atlas.scratch import threads
+from protatlas.engines.linclust import linclust
 
 Int1D = npt.NDArray[np.int64]
 
@@ -21,6 +26,8 @@ ROWS = 3
 BUCKET_LIMIT = 64
 """In a bucket with more members each is paired with the bucket's first member by key only, as linclust does."""
 PAIR_BATCH = 200_000
+MEDOID_LIMIT = 2_000
+"""Larger clusters keep the protein with most links: their members are not all compared with each other."""
 SEED = 20_260_603
 
 
@@ -37,15 +44,35 @@ def cluster_by_features(active: sparse.csr_array, keys: Sequence[str]) -> Int1D:
     Returns
     -------
     ndarray, dtype int64, shape (n,)
-        A representative points to itself; every other member has Jaccard >= 0.6 with its representative.
+        A representative points to itself; every other member has Jaccard >= 0.6 with its representative, which is the
+        one of those that could be it whose Jaccard indices with the others have the highest sum.
     """
     order = np.argsort(np.asarray(keys))
     ranked = sparse.csr_array(active[order])
     pairs = _linked(ranked, _candidates(ranked))
-    representatives = _greedy(pairs, len(keys))
+    representatives = _medoids(ranked, _greedy(pairs, len(keys)))
     result = np.empty(len(keys), np.int64)
     result[order] = order[representatives]
     return result
+
+
+def cluster_by_identity(proteins: Iterable[tuple[str, str]], folder: Path) -> Int1D:
+    """Row number of each protein's representative, by sequence identity (`protatlas.engines.linclust`).
+
+    Parameters
+    ----------
+    proteins
+        Key and sequence of each; their order does not matter.
+    folder
+        Folder for the program's files, made and removed here.
+    """
+    given = list(proteins)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    owners = linclust(sorted(given), folder, threads=threads())
+    shutil.rmtree(folder)
+    row_of = {key: row for row, (key, _) in enumerate(given)}
+    return np.array([row_of[owners[key]] for key, _ in given], np.int64)
 
 
 def _candidates(active: sparse.csr_array) -> npt.NDArray[np.int64]:
@@ -86,7 +113,7 @@ def _linked(active: sparse.csr_array, pairs: npt.NDArray[np.int64]) -> npt.NDArr
     kept = [np.empty((0, 2), np.int64)]
     for start in range(0, len(pairs), PAIR_BATCH):
         batch = pairs[start : start + PAIR_BATCH]
-        shared = np.asarray(active[batch[:, 0]].multiply(active[batch[:, 1]]).sum(axis=1)).ravel()
+        shared = np.asarray(active[batch[:, 0]].multiply(active[batch[:, 1]]).sum(axis=1, dtype=np.int32)).ravel()
         union = sizes[batch[:, 0]] + sizes[batch[:, 1]] - shared
         kept.append(batch[shared >= JACCARD_MINIMUM * union])
     return np.concatenate(kept)
@@ -105,3 +132,25 @@ def _greedy(pairs: npt.NDArray[np.int64], count: int) -> Int1D:
         representative[neighbours[representative[neighbours] < 0]] = row
         representative[row] = row
     return representative
+
+
+def _medoids(active: sparse.csr_array, representative: Int1D) -> Int1D:
+    """The same clusters, each represented by the member closest to the others that is linked with all of them."""
+    order = np.argsort(representative, kind="stable")
+    bounds = np.flatnonzero(np.diff(representative[order])) + 1
+    result = representative.copy()
+    for members in np.split(order, bounds):
+        if 2 < len(members) <= MEDOID_LIMIT:
+            result[members] = members[_medoid(active[members])]
+    return result
+
+
+def _medoid(active: sparse.csr_array) -> int:
+    """Row with the highest sum of Jaccard indices among those that reach the minimum with every row; ties by row."""
+    counts = active.astype(np.int32)
+    shared = (counts @ counts.T).toarray()
+    sizes = shared.diagonal()
+    union = sizes[:, None] + sizes[None, :] - shared
+    is_linked = (shared >= JACCARD_MINIMUM * union).all(axis=1)
+    totals = np.where(is_linked, np.round((shared / union).sum(axis=1), 9), -1)
+    return int(totals.argmax())

@@ -1,118 +1,111 @@
-"""The encode stage: vectors of every protein, in chunk files that survive a killed build."""
+"""The encode stage: embedding and feature profile of every protein, in chunks that survive a killed build."""
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
-from protatlas.atlas.store import SparseVector
+from protatlas.atlas.scratch import Arrays, Scratch, threads
+from protatlas.atlas.store import Float1D, SparseVector
 from protatlas.engines.encoders import Encoder
 from protatlas.engines.features import FeatureSet
+from protatlas.records import Protein
 
-CHUNK = 256
-"""Proteins in a chunk file: some 100,000 residues, a few seconds of work to lose."""
+ENCODED = "encoded"
 
 
 @dataclass(frozen=True)
-class EncodedProteins:
-    """Vectors of n proteins, in their order.
+class Vectors:
+    """What the encoder and the features say of one protein.
 
-    `embeddings` is float32 (n, embedding width), unit rows; `profiles` holds the normalised feature values, (n,
-    features); `active` is 1 where a feature counts as active, (n, features).
+    `embedding` is float32, shape (embedding width,), of unit length; `indices` and `values` are its feature profile.
     """
 
-    embeddings: npt.NDArray[np.float32]
-    profiles: sparse.csr_array
-    active: sparse.csr_array
+    embedding: Float1D
+    indices: npt.NDArray[np.int32]
+    values: Float1D
 
-    def features(self, row: int) -> SparseVector:
-        """Feature vector of one protein at unit length."""
-        return SparseVector.unit(self.profiles.indices[self._part(row)], self.profiles.data[self._part(row)])
+    @property
+    def features(self) -> SparseVector:
+        """Feature vector at unit length."""
+        return SparseVector.unit(self.indices, self.values)
 
-    def norm(self, row: int) -> float:
-        """Length of the profile of one protein: what its unit vector times it gives the normalised values again."""
-        return float(np.linalg.norm(self.profiles.data[self._part(row)]))
-
-    def _part(self, row: int) -> slice:
-        return slice(self.profiles.indptr[row], self.profiles.indptr[row + 1])
+    @property
+    def norm(self) -> float:
+        """Length of the profile: what its unit vector times it gives the normalised values again."""
+        return float(np.linalg.norm(self.values))
 
 
-def encode_proteins(
-    sequences: Sequence[str],
+def encode_chunks(
+    scratch: Scratch,
+    chunks: int,
     *,
+    stage: str,
     encoder: Encoder,
     features: FeatureSet,
-    folder: Path,
+    known: Callable[[str], Vectors | None],
     progress: Callable[[int], None],
-) -> EncodedProteins:
-    """Vectors of all sequences; chunks that `folder` already holds are read, the others computed and written there.
+) -> None:
+    """Write the vectors of every chunk of proteins of a stage that is not there yet.
 
     Parameters
     ----------
+    known : callable
+        Vectors that an older atlas has for a key, of the same models; null for another.
     progress : callable
-        Told the number of proteins that are done.
+        Told the number of chunks that are done.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    starts = range(0, len(sequences), CHUNK)
 
-    def run(start: int) -> Path:
-        path = folder / f"{start:09d}.npz"
-        if not path.is_file():
-            _write_chunk(path, _encode_chunk(sequences[start : start + CHUNK], encoder, features))
-        return path
+    def work(number: int) -> None:
+        proteins = scratch.proteins(stage, number)
+        scratch.write_arrays(ENCODED, number, _arrays([_vectors(p, encoder, features, known) for p in proteins]))
 
-    paths = []
-    # One BLAS thread for each of ours: threads of threads wait for each other.
-    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
-        for start, path in zip(starts, pool.map(run, starts), strict=True):
-            paths.append(path)
-            progress(min(start + CHUNK, len(sequences)))
-    return _gather(paths, features)
+    scratch.for_each(ENCODED, chunks, work, progress, threads=threads())
 
 
-def _encode_chunk(
-    sequences: Sequence[str], encoder: Encoder, features: FeatureSet
-) -> dict[str, npt.NDArray[np.generic]]:
+def _vectors(
+    protein: Protein, encoder: Encoder, features: FeatureSet, known: Callable[[str], Vectors | None]
+) -> Vectors:
+    """Vectors of a protein; its embedding rounded to float16, as the table of vectors keeps it."""
+    if vectors := known(protein.key):
+        return vectors
+    encoding = encoder.encode(protein.sequence)
+    profile = features.profile(features.sae.activate(encoding.residues))
+    return Vectors(encoding.embedding.astype(np.float16), profile.indices, profile.values)
+
+
+def _arrays(vectors: list[Vectors]) -> Arrays:
     """Arrays of a chunk: embeddings, and the profiles as row lengths, indices and values."""
-    embeddings, profiles = [], []
-    for sequence in sequences:
-        encoding = encoder.encode(sequence)
-        embeddings.append(encoding.embedding)
-        profiles.append(features.profile(features.sae.activate(encoding.residues)))
     return {
-        "embeddings": np.stack(embeddings),
-        "lengths": np.array([len(profile.indices) for profile in profiles], np.int64),
-        "indices": np.concatenate([profile.indices for profile in profiles]),
-        "values": np.concatenate([profile.values for profile in profiles]),
+        "embeddings": np.stack([vector.embedding for vector in vectors]),
+        "lengths": np.array([len(vector.indices) for vector in vectors], np.int64),
+        "indices": np.concatenate([vector.indices for vector in vectors]),
+        "values": np.concatenate([vector.values for vector in vectors]),
     }
 
 
-def _write_chunk(path: Path, arrays: dict[str, npt.NDArray[np.generic]]) -> None:
-    """Write a chunk so that its name exists only when it is whole."""
-    partial = path.with_suffix(".partial")
-    with partial.open("wb") as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]  # numpy's stub takes the keywords for `allow_pickle`
-    partial.rename(path)
+def chunk_vectors(scratch: Scratch, number: int) -> list[Vectors]:
+    """Vectors of the proteins of a chunk that is there."""
+    arrays = scratch.arrays(ENCODED, number) or {}
+    bounds = np.concatenate([[0], np.cumsum(arrays["lengths"])])
+    parts = [slice(start, stop) for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
+    indices, values = arrays["indices"].astype(np.int32), arrays["values"].astype(np.float32)
+    embeddings = arrays["embeddings"].astype(np.float32)
+    return [Vectors(embeddings[row], indices[part], values[part]) for row, part in enumerate(parts)]
 
 
-def _gather(paths: Sequence[Path], features: FeatureSet) -> EncodedProteins:
-    """Vectors of all chunks in order."""
-    chunks = []
-    for path in paths:
-        with np.load(path, allow_pickle=False) as arrays:
-            chunks.append(dict(arrays))
-    lengths, indices, values = (
-        np.concatenate([chunk[name] for chunk in chunks]) for name in ("lengths", "indices", "values")
-    )
-    bounds = np.concatenate([[0], np.cumsum(lengths)])
-    profiles = sparse.csr_array((values, indices, bounds), shape=(len(lengths), features.sae.size))
-    active = profiles.copy()
-    active.data = features.is_active(values).astype(np.float32)
-    active.eliminate_zeros()
-    return EncodedProteins(np.concatenate([chunk["embeddings"] for chunk in chunks]), profiles, active)
+def active_features(scratch: Scratch, chunks: int, features: FeatureSet) -> sparse.csr_array:
+    """1 where a feature counts as active on a protein, int8, shape (proteins, features)."""
+    lengths, indices = [], []
+    for number in range(chunks):
+        arrays = scratch.arrays(ENCODED, number) or {}
+        is_active = features.is_active(arrays["values"].astype(np.float32))
+        owner = np.repeat(np.arange(len(arrays["lengths"])), arrays["lengths"].astype(np.int64))
+        lengths.append(np.bincount(owner[is_active], minlength=len(arrays["lengths"])))
+        indices.append(arrays["indices"][is_active].astype(np.int32))
+    bounds = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    columns = np.concatenate(indices)
+    shape = (len(bounds) - 1, features.sae.size)
+    return sparse.csr_array((np.ones(len(columns), np.int8), columns, bounds), shape=shape)

@@ -8,19 +8,21 @@ import hashlib
 import json
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
 from protatlas.errors import AtlasDamaged
 from protatlas.records import Record
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 STORE = "store"
 TABLES = "tables"
 SEQUENCES = "sequences.fasta"
 STRUCTURES = "structures.zip"
 REPORT = "report.json"
+REBUILD = "Copy it again from where it is whole, or build it again."
 
 
 class Source(Record):
@@ -33,11 +35,19 @@ class Source(Record):
     attribution: str | None = None
 
 
+class FileRecord(Record):
+    """Size and SHA-256 of a file of the atlas."""
+
+    bytes: int
+    sha256: str
+
+
 class Manifest(Record):
     """What an atlas is: format, origin, models and counts.
 
     `with_domains` is null where domains were not looked for; `domain_families` counts the Pfam families that were
-    looked for, null where that is not known.
+    looked for, null where that is not known; `unknown_taxa` counts proteins with a taxon id and no lineage. `files` has
+    every other file of the atlas, by its path in it.
     """
 
     format_version: int
@@ -50,12 +60,15 @@ class Manifest(Record):
     with_domains: int | None
     domain_families: int | None
     with_lineage: int
+    unknown_taxa: int
     structures: int
     encoder: str
     features: str
     embedding_width: int
     feature_count: int
+    clustering: Literal["features", "identity"]
     sources: tuple[Source, ...]
+    files: dict[str, FileRecord]
 
     @property
     def domain_note(self) -> str:
@@ -77,6 +90,39 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def checksums(atlas: Path) -> dict[str, FileRecord]:
+    """Size and SHA-256 of every file of an atlas but its manifest, by path."""
+    paths = sorted(path for path in atlas.rglob("*") if path.is_file() and path.name != MANIFEST)
+    return {
+        path.relative_to(atlas).as_posix(): FileRecord(bytes=path.stat().st_size, sha256=sha256_of(path))
+        for path in paths
+    }
+
+
+def verify(atlas: Path, manifest: Manifest) -> None:
+    """Check every file of an atlas against its checksum.
+
+    Raises
+    ------
+    AtlasDamaged
+        If a file is missing or not as it was written; the message names it.
+    """
+    _check_sizes(atlas, manifest)
+    for name, record in manifest.files.items():
+        if sha256_of(atlas / name) != record.sha256:
+            raise AtlasDamaged(str(atlas), f"{name} is not as it was written", REBUILD)
+
+
+def _check_sizes(atlas: Path, manifest: Manifest) -> None:
+    for name, record in manifest.files.items():
+        path = atlas / name
+        if not path.is_file():
+            raise AtlasDamaged(str(atlas), f"{name} is missing", REBUILD)
+        if path.stat().st_size != record.bytes:
+            problem = f"{name} has {path.stat().st_size:,} bytes instead of {record.bytes:,}"
+            raise AtlasDamaged(str(atlas), problem, REBUILD)
+
+
 def write_manifest(atlas: Path, manifest: Manifest) -> None:
     """Write the manifest; a directory without one is not an atlas, so this comes last."""
     (atlas / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -88,7 +134,7 @@ def read_manifest(atlas: Path) -> Manifest:
     Raises
     ------
     AtlasDamaged
-        If there is no manifest, it cannot be read, or its format is newer than this protatlas.
+        If there is no manifest, it cannot be read, its format is another, or a file is missing or has another size.
     """
     path = atlas / MANIFEST
     if not path.is_file():
@@ -105,7 +151,9 @@ def read_manifest(atlas: Path) -> Manifest:
             "Install the protatlas that built it, or build it again.",
         )
     try:
-        return Manifest.model_validate(found)
+        manifest = Manifest.model_validate(found)
     except ValidationError as error:
         fields = ", ".join(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
         raise AtlasDamaged(str(atlas), f"{MANIFEST} has bad fields: {fields}", "Build the atlas again.") from error
+    _check_sizes(atlas, manifest)
+    return manifest

@@ -1,15 +1,25 @@
-"""From FASTA records to the distinct proteins of an atlas, with an account of every record."""
+"""From FASTA records to the distinct proteins of an atlas, with an account of every record.
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+Two stages: `read` writes every record as a protein of its own, `deduplicate` joins those of one sequence. Beside the
+chunks of the scratch folder they hold 24 bytes a record in memory, and the records that repeat a sequence.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from protatlas.atlas.scratch import CHUNK, Scratch, chunks_of
 from protatlas.errors import InvalidArguments, InvalidInput
-from protatlas.headers import Header, parse_header
-from protatlas.records import Protein, Record, protein_hash
+from protatlas.headers import parse_header
+from protatlas.records import Protein, Record
 from protatlas.sequences import Entry, IngestReport, NoProteins, Skipped, read_fasta
 from protatlas.sequences.fasta import UNNAMED_NOTE
+
+READ, PROTEINS = "read", "proteins"
 
 
 class SkippedRecord(Record):
@@ -28,12 +38,23 @@ class Conflict(Record):
     protein_hashes: tuple[str, ...]
 
 
+class ReadSummary(Record):
+    """What the read stage saw: records read, those written, records of an older atlas, skipped ones, notes by text."""
+
+    records_read: int
+    written: int
+    from_atlas: int
+    skipped: tuple[SkippedRecord, ...]
+    notes: dict[str, int]
+
+
 class Report(Record):
     """What became of every record: `records_read` = `proteins` + `exact_duplicates` + `merged_sequences` + skipped.
 
     A record of a sequence that was read before is an exact duplicate where its accession is known for that sequence,
     else it is merged: its names lead to the same protein. `notes` counts the records that were changed, or are
-    uncommon, by what was done; `conflicts` are accessions of more than one sequence, all of which are kept.
+    uncommon, by what was done; `conflicts` are accessions of more than one sequence, all of which are kept. In an
+    update `from_atlas` proteins come from the older atlas; they count among `proteins` and not among `records_read`.
     """
 
     records_read: int
@@ -43,6 +64,7 @@ class Report(Record):
     conflicts: tuple[Conflict, ...]
     skipped: tuple[SkippedRecord, ...]
     notes: dict[str, int]
+    from_atlas: int = 0
 
 
 class NothingKept(InvalidArguments):
@@ -61,28 +83,22 @@ class ProblemFound(InvalidInput):
         super().__init__("file", found, "a file without problems, or no --strict")
 
 
-@dataclass
-class _Draft:
-    """A protein while records of the same sequence may still join it."""
-
-    sequence: str
-    first: Header
-    header: str
-    notes: tuple[str, ...]
-    soft_masked: bool = False
-    identifiers: dict[str, None] = field(default_factory=dict)
-    other_headers: list[str] = field(default_factory=list)
-
-
-def read_proteins(files: Sequence[Path], *, strict: bool = False) -> tuple[list[Protein], Report]:
-    """Distinct proteins of the files, in the order of their first record, and what became of every record.
-
-    A sequence that occurs again joins its first record: the names of the first stay, the identifiers of all lead to it.
+def read_records(
+    files: Sequence[Path],
+    scratch: Scratch,
+    *,
+    known: Iterable[Protein] = (),
+    strict: bool = False,
+    progress: Callable[[int], None],
+) -> ReadSummary:
+    """Write every record of the files as a protein, after the proteins of an older atlas.
 
     Parameters
     ----------
     strict
         Refuse the first record that would be skipped, has no identifier, or has the accession of another sequence.
+    progress
+        Told the number of records that were written.
 
     Raises
     ------
@@ -93,86 +109,216 @@ def read_proteins(files: Sequence[Path], *, strict: bool = False) -> tuple[list[
     InvalidInput
         If a file cannot be read.
     """
-    reading = _Reading()
-    refused: list[InvalidInput] = []
-    for path in files:
-        account = IngestReport()
-        try:
-            for entry in read_fasta(path, account):
-                is_conflict = reading.add(entry)
-                if strict:
-                    _refuse_problems(path.name, account, entry, is_conflict=is_conflict)
-        except NoProteins as error:
-            refused.append(error)
-        if strict and account.skipped:
-            raise ProblemFound(path.name, account.skipped[0])
-        reading.read += account.read
-        reading.skipped += [SkippedRecord(file=path.name, **skip._asdict()) for skip in account.skipped]
-    if not reading.drafts:
-        raise NothingKept(refused, reading.report())
-    return [_protein(draft) for draft in reading.drafts.values()], reading.report()
+    if summary := scratch.marked(READ):
+        return ReadSummary.model_validate_json(summary)
+    reading = _Reading(files, strict=strict)
+    batch: list[Protein] = []
+    chunk = 0
+    for protein in _chained(known, reading):
+        batch.append(protein)
+        if len(batch) == CHUNK:
+            chunk = _write_chunk(scratch, chunk, batch)
+            progress(chunk * CHUNK)
+            batch = []
+    written = chunk * CHUNK + len(batch)
+    if batch:
+        _write_chunk(scratch, chunk, batch)
+    progress(written)
+    summary_of = reading.summary(written)
+    if not reading.kept:
+        raise NothingKept(reading.refused, _report(summary_of, 0, 0, ()))
+    scratch.mark(READ, summary_of.model_dump_json())
+    return summary_of
 
 
-def _refuse_problems(name: str, account: IngestReport, entry: Entry, *, is_conflict: bool) -> None:
-    if account.skipped:
-        raise ProblemFound(name, account.skipped[0])
-    if UNNAMED_NOTE in entry.notes:
-        raise ProblemFound(name, Skipped(entry.header, entry.line, UNNAMED_NOTE))
-    if is_conflict:
-        raise ProblemFound(name, Skipped(entry.header, entry.line, "its accession is that of another sequence too"))
+def _chained(known: Iterable[Protein], reading: "_Reading") -> Iterator[Protein]:
+    for protein in known:
+        reading.from_atlas += 1
+        yield protein
+    yield from reading.proteins()
 
 
-@dataclass
+def _write_chunk(scratch: Scratch, chunk: int, batch: list[Protein]) -> int:
+    if not scratch.has(READ, chunk):
+        scratch.write_proteins(READ, chunk, batch)
+    return chunk + 1
+
+
 class _Reading:
-    """What was read so far."""
+    """Reads the files and keeps account."""
 
-    read: int = 0
-    duplicates: int = 0
-    merged: int = 0
-    drafts: dict[str, _Draft] = field(default_factory=dict)
-    keys_of: dict[str, dict[str, None]] = field(default_factory=dict)
-    notes: Counter[str] = field(default_factory=Counter)
-    skipped: list[SkippedRecord] = field(default_factory=list)
+    def __init__(self, files: Sequence[Path], *, strict: bool) -> None:
+        self._files, self._strict = files, strict
+        self._read = 0
+        self._skipped: list[SkippedRecord] = []
+        self._notes: Counter[str] = Counter()
+        self._key_of: dict[bytes, str] = {}
+        self.kept = self.from_atlas = 0
+        self.refused: list[InvalidInput] = []
 
-    def add(self, entry: Entry) -> bool:
-        """Take one record in; whether its accession stands for another sequence already."""
-        header = parse_header(entry.header)
-        key = protein_hash(entry.sequence)
-        self.notes.update(entry.notes)
-        draft = self.drafts.get(key)
-        if draft is None:
-            draft = self.drafts[key] = _Draft(entry.sequence, header, entry.header, entry.notes)
-        elif header.accession in draft.identifiers:
-            self.duplicates += 1
-        else:
-            self.merged += 1
-            draft.other_headers.append(entry.header)
-        draft.soft_masked |= entry.soft_masked
-        draft.identifiers |= dict.fromkeys(header.identifiers)
-        keys = self.keys_of.setdefault(header.accession, {})
-        keys[key] = None
-        return len(keys) > 1
+    def proteins(self) -> Iterator[Protein]:
+        """A protein for each record that is one."""
+        for path in self._files:
+            account = IngestReport()
+            try:
+                for entry in read_fasta(path, account):
+                    protein = _protein(entry)
+                    if self._strict:
+                        self._refuse_problems(path.name, account, entry, protein)
+                    self._notes.update(entry.notes)
+                    self.kept += 1
+                    yield protein
+            except NoProteins as error:
+                self.refused.append(error)
+            if self._strict and account.skipped:
+                raise ProblemFound(path.name, account.skipped[0])
+            self._read += account.read
+            self._skipped += [SkippedRecord(file=path.name, **skip._asdict()) for skip in account.skipped]
 
-    def report(self) -> Report:
-        """Account of all records."""
-        conflicts = ((name, keys) for name, keys in self.keys_of.items() if len(keys) > 1)
-        return Report(
-            records_read=self.read,
-            proteins=len(self.drafts),
-            exact_duplicates=self.duplicates,
-            merged_sequences=self.merged,
-            conflicts=tuple(Conflict(identifier=name, protein_hashes=tuple(keys)) for name, keys in conflicts),
-            skipped=tuple(self.skipped),
-            notes=dict(self.notes),
+    def _refuse_problems(self, name: str, account: IngestReport, entry: Entry, protein: Protein) -> None:
+        if account.skipped:
+            raise ProblemFound(name, account.skipped[0])
+        if UNNAMED_NOTE in entry.notes:
+            raise ProblemFound(name, Skipped(entry.header, entry.line, UNNAMED_NOTE))
+        if self._key_of.setdefault(_hash(protein.accession), protein.key) != protein.key:
+            raise ProblemFound(name, Skipped(entry.header, entry.line, "its accession is that of another sequence too"))
+
+    def summary(self, written: int) -> ReadSummary:
+        """Account of the records."""
+        return ReadSummary(
+            records_read=self._read,
+            written=written,
+            from_atlas=self.from_atlas,
+            skipped=tuple(self._skipped),
+            notes=dict(self._notes),
         )
 
 
-def _protein(draft: _Draft) -> Protein:
-    return draft.first.protein(
-        draft.sequence,
-        header=draft.header,
-        accessions=draft.identifiers,
-        other_headers=tuple(draft.other_headers),
-        soft_masked=draft.soft_masked,
-        notes=draft.notes,
+def _protein(entry: Entry) -> Protein:
+    header = parse_header(entry.header)
+    return header.protein(entry.sequence, header=entry.header, soft_masked=entry.soft_masked, notes=entry.notes)
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode(errors="replace"), digest_size=8).digest()
+
+
+def deduplicate(scratch: Scratch, read: ReadSummary, *, progress: Callable[[int], None]) -> Report:
+    """Write the distinct proteins, in the order of their first record: records of one sequence join.
+
+    The names of the first record stay, the identifiers of all lead to the protein.
+    """
+    if report := scratch.marked(PROTEINS):
+        return Report.model_validate_json(report)
+    chunks = chunks_of(read.written)
+    keys, accessions = _keys(scratch, chunks, read.written)
+    first = _first_rows(keys)
+    later = _later(scratch, chunks, first)
+    duplicates = merged = 0
+    batch: list[Protein] = []
+    written = 0
+    for row, earliest in enumerate(scratch.each_protein(READ, chunks)):
+        if first[row] != row:
+            continue
+        joined = earliest
+        for other in later.pop(row, ()):
+            is_known = other.accession in joined.accessions
+            duplicates, merged = duplicates + is_known, merged + (not is_known)
+            joined = _joined(joined, other, is_known=is_known)
+        batch.append(joined)
+        if len(batch) == CHUNK:
+            scratch.write_proteins(PROTEINS, written // CHUNK, batch)
+            written, batch = written + CHUNK, []
+            progress(row + 1)
+    if batch:
+        scratch.write_proteins(PROTEINS, written // CHUNK, batch)
+    proteins = written + len(batch)
+    report_of = _report(read, proteins, duplicates, _conflicts(scratch, keys, accessions), merged=merged)
+    progress(read.written)
+    scratch.mark(PROTEINS, report_of.model_dump_json())
+    return report_of
+
+
+def _report(
+    read: ReadSummary, proteins: int, duplicates: int, conflicts: tuple[Conflict, ...], *, merged: int = 0
+) -> Report:
+    return Report(
+        records_read=read.records_read,
+        proteins=proteins,
+        exact_duplicates=duplicates,
+        merged_sequences=merged,
+        conflicts=conflicts,
+        skipped=read.skipped,
+        notes=read.notes,
+        from_atlas=read.from_atlas,
+    )
+
+
+def _keys(scratch: Scratch, chunks: int, count: int) -> tuple[npt.NDArray[np.void], npt.NDArray[np.uint64]]:
+    """Key (16 bytes) and hash of the accession of every record."""
+    keys, accessions = bytearray(), bytearray()
+    for protein in scratch.each_protein(READ, chunks):
+        keys += bytes.fromhex(protein.key)
+        accessions += _hash(protein.accession)
+    return np.frombuffer(keys, "V16", count), np.frombuffer(accessions, np.uint64, count)
+
+
+def _first_rows(keys: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:
+    """For each row the first row with the same key."""
+    halves = keys.view(np.uint64).reshape(-1, 2)
+    order = np.lexsort((np.arange(len(keys)), halves[:, 1], halves[:, 0]))
+    ordered = halves[order]
+    is_new = np.r_[True, np.any(ordered[1:] != ordered[:-1], axis=1)] if len(keys) else np.empty(0, bool)
+    first = np.empty(len(keys), np.int64)
+    first[order] = order[np.maximum.accumulate(np.where(is_new, np.arange(len(keys)), 0))]
+    return first
+
+
+def _later(scratch: Scratch, chunks: int, first: npt.NDArray[np.int64]) -> dict[int, list[Protein]]:
+    """Records that repeat the sequence of an earlier one, by the row of that one."""
+    found: dict[int, list[Protein]] = defaultdict(list)
+    repeats = np.flatnonzero(first != np.arange(len(first)))
+    by_chunk: dict[int, list[int]] = defaultdict(list)
+    for row in repeats.tolist():
+        by_chunk[row // CHUNK].append(row)
+    for chunk in range(chunks):
+        if rows := by_chunk.get(chunk):
+            proteins = scratch.proteins(READ, chunk)
+            for row in rows:
+                found[int(first[row])].append(proteins[row % CHUNK])
+    return found
+
+
+def _joined(protein: Protein, other: Protein, *, is_known: bool) -> Protein:
+    headers = protein.other_headers if is_known else (*protein.other_headers, other.header, *other.other_headers)
+    return protein.model_copy(
+        update={
+            "accessions": tuple(dict.fromkeys((*protein.accessions, *other.accessions))),
+            "other_headers": headers,
+            "soft_masked": protein.soft_masked or other.soft_masked,
+        }
+    )
+
+
+def _conflicts(
+    scratch: Scratch, keys: npt.NDArray[np.void], accessions: npt.NDArray[np.uint64]
+) -> tuple[Conflict, ...]:
+    """Accessions that stand for several sequences, in the order of their first record."""
+    halves = keys.view(np.uint64).reshape(-1, 2)
+    pairs = np.unique(np.column_stack([accessions, halves]), axis=0)
+    names, counts = np.unique(pairs[:, 0], return_counts=True)
+    twice = names[counts > 1]
+    if not len(twice):
+        return ()
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    rows = np.flatnonzero(np.isin(accessions, twice))
+    wanted: dict[int, set[int]] = defaultdict(set)
+    for row in rows.tolist():
+        wanted[row // CHUNK].add(row % CHUNK)
+    for chunk in sorted(wanted):
+        for place, protein in enumerate(scratch.proteins(READ, chunk)):
+            if place in wanted[chunk]:
+                found[protein.accession][protein.key] = None
+    return tuple(
+        Conflict(identifier=name, protein_hashes=tuple(keys_)) for name, keys_ in found.items() if len(keys_) > 1
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from protatlas.atlas.format import Source, sha256_of
 
@@ -23,7 +23,9 @@ class BuildPlan:
     with instead; `domain_families` is the number of families that the table of domains was searched with, where it is
     known; `structures` is an archive of coordinates (`StructureArchive`); `secondary` is
     a list of secondary accessions;
-    `terms` holds what is known of the terms of a source, by its role; `strict` refuses the first record with a problem.
+    `terms` holds what is known of the terms of a source, by its role; `strict` refuses the first record with a problem;
+    `taxonomy` looks up the lineages of taxon ids; `clusters` are by features or by sequence identity; `update` adds the
+    files to the atlas at the output.
     """
 
     fasta: tuple[Path, ...]
@@ -37,8 +39,16 @@ class BuildPlan:
     structures: Path | None = None
     secondary: Path | None = None
     terms: Mapping[str, Terms] = field(default_factory=dict)
+    taxonomy: bool = False
+    clusters: Literal["features", "identity"] = "features"
     overwrite: bool = False
+    update: bool = False
     strict: bool = False
+
+    @property
+    def has_domains(self) -> bool:
+        """Whether domains are looked for or given."""
+        return bool(self.domains or self.pfam)
 
     def sources(self) -> tuple[Source, ...]:
         """Every input file with its role and SHA-256."""
@@ -60,7 +70,7 @@ class BuildPlan:
 
 
 class Progress(Protocol):
-    """Told how far a stage is: `done` of `total` proteins."""
+    """Told how far a stage is: `done` of `total` proteins; null while their number is not known."""
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
         """Take note."""

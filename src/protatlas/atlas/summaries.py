@@ -6,25 +6,40 @@ domain of its own; coverage is the share of residues within the envelopes of its
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from protatlas.atlas.taxonomy import count_phyla, lowest_common_ancestor
-from protatlas.records import Cluster, PfamCount, Protein
+from protatlas.records import Cluster, PfamCount, Protein, Taxon
 
 TOP_DOMAINS = 10
 TOP_PHYLA = 10
 
 
-def summarise(representative: Protein, members: Sequence[Protein], *, has_domains: bool) -> Cluster:
-    """Cluster of the members, the representative among them; without domain annotation its shares are null."""
+class Member(NamedTuple):
+    """What a cluster needs of a member: its families (accession, name), share of residues inside them, and lineage."""
+
+    families: frozenset[tuple[str, str]]
+    coverage: float
+    lineage: tuple[Taxon, ...]
+
+
+def member_of(protein: Protein) -> Member:
+    """Member that a protein is."""
+    families = frozenset((domain.accession, domain.name) for domain in protein.domains)
+    return Member(families, _coverage(protein), protein.lineage)
+
+
+def summarise(representative: str, members: Sequence[Member], *, has_domains: bool) -> Cluster:
+    """Cluster of the members, under the key of its representative; without domain annotation its shares are null."""
     lineages = [member.lineage for member in members]
     known = [lineage for lineage in lineages if lineage]
     phyla = sorted(count_phyla(known).items(), key=lambda item: (-item[1], item[0]))
-    characterized = sum(bool(member.domains) for member in members)
+    characterized = sum(bool(member.families) for member in members)
     return Cluster(
-        representative=representative.key,
+        representative=representative,
         size=len(members),
         pct_characterized=100 * characterized / len(members) if has_domains else None,
-        mean_domain_coverage=sum(map(_coverage, members)) / len(members) if has_domains else None,
+        mean_domain_coverage=sum(member.coverage for member in members) / len(members) if has_domains else None,
         top_pfam_domains=_top_domains(members),
         lowest_common_ancestor=lowest_common_ancestor(known),
         top_phyla=dict(phyla[:TOP_PHYLA]),
@@ -38,11 +53,9 @@ def _coverage(protein: Protein) -> float:
     return len(inside) / len(protein.sequence)
 
 
-def _top_domains(members: Sequence[Protein]) -> tuple[PfamCount, ...]:
+def _top_domains(members: Sequence[Member]) -> tuple[PfamCount, ...]:
     """Families by falling number of members that carry them, ties by accession."""
-    carried = Counter(
-        family for member in members for family in {(domain.accession, domain.name) for domain in member.domains}
-    )
+    carried = Counter(family for member in members for family in member.families)
     ranked = sorted(carried.items(), key=lambda item: (-item[1], item[0]))
     return tuple(
         PfamCount(accession=accession, name=name, members=count) for (accession, name), count in ranked[:TOP_DOMAINS]

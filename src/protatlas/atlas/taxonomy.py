@@ -11,11 +11,12 @@ from itertools import takewhile
 from pathlib import Path
 
 from protatlas.atlas.delimited import read_rows
-from protatlas.errors import InvalidInput
+from protatlas.errors import DependencyUnavailable, InvalidInput
 from protatlas.records import Taxon
 
 UNKNOWN_PHYLUM = "unknown"
 SHARED_TAXA = 65_536
+MAIN_RANKS = ("superkingdom", "kingdom", "phylum", "class", "order", "family", "genus", "species")
 COLUMNS = ("organism_name", "taxon_id", "match", "lineage")
 
 
@@ -42,6 +43,29 @@ def read_taxon_ids(path: Path) -> dict[str, int]:
         If a column is missing.
     """
     return {row["organism_name"]: int(row["taxon_id"]) for row in read_rows(path, COLUMNS) if row["taxon_id"]}
+
+
+@lru_cache(maxsize=SHARED_TAXA)
+def lineage_of(taxon_id: int) -> tuple[Taxon, ...]:
+    """Main ranks of a taxon from superkingdom to species, by NCBI's taxonomy; empty for an id that is not in it.
+
+    Raises
+    ------
+    DependencyUnavailable
+        The package taxoniq, which brings the taxonomy, is not installed.
+    """
+    try:
+        from taxoniq import Taxon as Node  # an optional package, with a taxonomy of 400 MB
+    except ImportError as error:
+        raise DependencyUnavailable(
+            "NCBI's taxonomy", 'Install it: pip install "protatlas[taxonomy]", or build without --taxonomy.'
+        ) from error
+    try:
+        nodes = [node for node in Node(taxon_id).lineage if node.rank.name in MAIN_RANKS]
+    except KeyError:
+        return ()
+    taxa = (_taxon(f"{node.rank.name}:{int(node.tax_id)}:{node.scientific_name}") for node in reversed(nodes))
+    return tuple(taxa)
 
 
 def lowest_common_ancestor(lineages: Iterable[Sequence[Taxon]]) -> Taxon | None:
