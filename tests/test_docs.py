@@ -1,9 +1,12 @@
 """What the docs say is what the code does."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
 from protatlas import __version__
@@ -53,3 +56,20 @@ def test_the_readme_gives_its_two_commands() -> None:
     for command in ("sh scripts/serve", "sh scripts/test"):
         assert f"```sh\n{command}\n```" in readme
         assert (ROOT / command.split()[1]).is_file()
+
+
+def _blocks(name: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", _text(name), flags=re.DOTALL)
+
+
+def test_the_queries_of_the_format_page_run_and_find_something(atlas_path: Path) -> None:
+    python = _blocks("docs/atlas-format.md", "python")
+    (sql,) = _blocks("docs/atlas-format.md", "sql")
+
+    for block in python:
+        *statements, last = block.replace("my.atlas", str(atlas_path)).strip().splitlines()
+        names: dict[str, Any] = {}
+        exec("\n".join(statements), names)
+        assert len(eval(last, names)) > 0
+    assert len(python) == 2
+    assert len(duckdb.sql(sql.replace("my.atlas", str(atlas_path))).fetchall()) == 10

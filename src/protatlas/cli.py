@@ -22,7 +22,7 @@ from rich.table import Table
 from protatlas import __version__, logs
 from protatlas.accession_index import STDIN, build_accession_index
 from protatlas.app import App
-from protatlas.atlas.format import REPORT, Manifest
+from protatlas.atlas.format import REPORT, Manifest, verify
 from protatlas.atlas.ingest import NothingKept, Report
 from protatlas.atlas.plan import BuildPlan
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
@@ -58,6 +58,13 @@ AtlasOption = Annotated[Path | None, _option("atlas")]
 FastaArgument = Annotated[list[Path], typer.Argument(help="FASTA files, plain or compressed; - is stdin.")]
 AccessionsOption = Annotated[Path | None, _option("accessions")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class Clustering(StrEnum):
+    """What clusters are made by."""
+
+    FEATURES = "features"
+    IDENTITY = "identity"
 
 
 class LogLevel(StrEnum):
@@ -176,6 +183,13 @@ def build(
     secondary: Annotated[
         Path | None, typer.Option(help="Secondary and primary accessions, as in UniProt's sec_ac.txt.", exists=True)
     ] = None,
+    taxonomy: Annotated[
+        bool, typer.Option("--taxonomy", help="Look up the lineages of taxon ids (needs protatlas[taxonomy]).")
+    ] = False,
+    clusters: Annotated[
+        Clustering, typer.Option(help="Cluster by shared features, or by sequence identity (protatlas[identity]).")
+    ] = Clustering.FEATURES,
+    update: Annotated[bool, typer.Option("--update", help="Add the files to the atlas at the output.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on the first record with a problem.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an atlas at the output.")] = False,
     as_json: JsonOption = False,
@@ -199,6 +213,9 @@ def build(
             lineages=lineages,
             structures=structures,
             secondary=secondary,
+            taxonomy=taxonomy,
+            clusters=clusters.value,
+            update=update,
             strict=strict,
             overwrite=overwrite,
         )
@@ -233,9 +250,10 @@ def _kept_on_disk(files: list[Path]) -> Iterator[tuple[Path, ...]]:
 
 
 def _print_report(report: Report) -> None:
+    old = f" ({report.from_atlas} of them from the old atlas)" if report.from_atlas else ""
     counts = (
-        f"{report.proteins} proteins, {report.exact_duplicates} exact duplicates, {report.merged_sequences} merged, "
-        f"{len(report.conflicts)} identifier conflicts, {len(report.skipped)} skipped"
+        f"{report.proteins} proteins{old}, {report.exact_duplicates} exact duplicates, "
+        f"{report.merged_sequences} merged, {len(report.conflicts)} identifier conflicts, {len(report.skipped)} skipped"
     )
     ERR.print(f"{report.records_read} records read: {counts}", highlight=False)
     for note, records in report.notes.items():
@@ -250,11 +268,18 @@ def _print_report(report: Report) -> None:
 
 
 @cli.command()
-def inspect(atlas: AtlasOption = None, as_json: JsonOption = False) -> None:
+def inspect(
+    atlas: AtlasOption = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare every file with its checksum.")] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Show what is in an atlas: counts, models, sources and licences."""
     app = App()
     with _errors(as_json):
         open_now(app, atlas, ERR)
+        if check:
+            verify(app.atlas.path, app.atlas.manifest)
+            ERR.print(f"{len(app.atlas.manifest.files)} files are as they were written", highlight=False)
     if as_json:
         _print_json(app.atlas.manifest.model_dump(mode="json"))
     else:
@@ -264,7 +289,16 @@ def inspect(atlas: AtlasOption = None, as_json: JsonOption = False) -> None:
 
 def _print_manifest(path: Path, manifest: Manifest) -> None:
     table = _table(f"{manifest.name} ({path})", "what", "value")
-    for what in ("proteins", "clusters", "residues", "with_domains", "domain_families", "with_lineage", "structures"):
+    for what in (
+        "proteins",
+        "clusters",
+        "residues",
+        "with_domains",
+        "domain_families",
+        "with_lineage",
+        "unknown_taxa",
+        "structures",
+    ):
         value = getattr(manifest, what)
         table.add_row(what.replace("_", " "), "not known" if value is None else f"{value:,}")
     table.add_row("built", f"{manifest.version} by protatlas {manifest.protatlas_version}")

@@ -12,11 +12,14 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 from protatlas.accession_index import Progress as BytesProgress
 from protatlas.app import App
@@ -78,13 +81,21 @@ def _build_once(app: App, plan: BuildPlan, progress: BuildProgress) -> None:
             raise
 
 
+class _RateColumn(ProgressColumn):
+    """How many are done in a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+
 @contextmanager
 def build_progress(console: Console) -> Iterator[BuildProgress]:
     """Progress bars, one a stage of a build."""
     columns = (
-        TextColumn("{task.description:8}"),
+        TextColumn("{task.description:11}"),
         BarColumn(),
         MofNCompleteColumn(),
+        _RateColumn(),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
     tasks: dict[str, TaskID] = {}

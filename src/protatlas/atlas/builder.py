@@ -95,7 +95,7 @@ class _Build:
     def run(self) -> tuple[layout.Manifest, Report]:
         """All stages, in order."""
         report = self._read()
-        chunks = -(-report.proteins // self.scratch.chunk)
+        chunks = self.scratch.chunks_of(report.proteins)
         families = self._domains(chunks, report)
         annotate_chunks(self.scratch, chunks, self.plan, progress=self._chunks("annotate", report))
         self._encode(chunks, report)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from protatlas.atlas.scratch import CHUNK, Scratch, chunks_of
+from protatlas.atlas.scratch import Scratch
 from protatlas.errors import InvalidArguments, InvalidInput
 from protatlas.headers import parse_header
 from protatlas.records import Protein, Record
@@ -116,11 +116,11 @@ def read_records(
     chunk = 0
     for protein in _chained(known, reading):
         batch.append(protein)
-        if len(batch) == CHUNK:
+        if len(batch) == scratch.chunk:
             chunk = _write_chunk(scratch, chunk, batch)
-            progress(chunk * CHUNK)
+            progress(chunk * scratch.chunk)
             batch = []
-    written = chunk * CHUNK + len(batch)
+    written = chunk * scratch.chunk + len(batch)
     if batch:
         _write_chunk(scratch, chunk, batch)
     progress(written)
@@ -210,7 +210,7 @@ def deduplicate(scratch: Scratch, read: ReadSummary, *, progress: Callable[[int]
     """
     if report := scratch.marked(PROTEINS):
         return Report.model_validate_json(report)
-    chunks = chunks_of(read.written)
+    chunks = scratch.chunks_of(read.written)
     keys, accessions = _keys(scratch, chunks, read.written)
     first = _first_rows(keys)
     later = _later(scratch, chunks, first)
@@ -226,12 +226,12 @@ def deduplicate(scratch: Scratch, read: ReadSummary, *, progress: Callable[[int]
             duplicates, merged = duplicates + is_known, merged + (not is_known)
             joined = _joined(joined, other, is_known=is_known)
         batch.append(joined)
-        if len(batch) == CHUNK:
-            scratch.write_proteins(PROTEINS, written // CHUNK, batch)
-            written, batch = written + CHUNK, []
+        if len(batch) == scratch.chunk:
+            scratch.write_proteins(PROTEINS, written // scratch.chunk, batch)
+            written, batch = written + scratch.chunk, []
             progress(row + 1)
     if batch:
-        scratch.write_proteins(PROTEINS, written // CHUNK, batch)
+        scratch.write_proteins(PROTEINS, written // scratch.chunk, batch)
     proteins = written + len(batch)
     report_of = _report(read, proteins, duplicates, _conflicts(scratch, keys, accessions), merged=merged)
     progress(read.written)
@@ -280,12 +280,12 @@ def _later(scratch: Scratch, chunks: int, first: npt.NDArray[np.int64]) -> dict[
     repeats = np.flatnonzero(first != np.arange(len(first)))
     by_chunk: dict[int, list[int]] = defaultdict(list)
     for row in repeats.tolist():
-        by_chunk[row // CHUNK].append(row)
+        by_chunk[row // scratch.chunk].append(row)
     for chunk in range(chunks):
         if rows := by_chunk.get(chunk):
             proteins = scratch.proteins(READ, chunk)
             for row in rows:
-                found[int(first[row])].append(proteins[row % CHUNK])
+                found[int(first[row])].append(proteins[row % scratch.chunk])
     return found
 
 
@@ -314,7 +314,7 @@ def _conflicts(
     rows = np.flatnonzero(np.isin(accessions, twice))
     wanted: dict[int, set[int]] = defaultdict(set)
     for row in rows.tolist():
-        wanted[row // CHUNK].add(row % CHUNK)
+        wanted[row // scratch.chunk].add(row % scratch.chunk)
     for chunk in sorted(wanted):
         for place, protein in enumerate(scratch.proteins(READ, chunk)):
             if place in wanted[chunk]:

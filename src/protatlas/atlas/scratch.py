@@ -29,6 +29,10 @@ class Scratch:
         self.folder = folder
         self.chunk = CHUNK
 
+    def chunks_of(self, count: int) -> int:
+        """Number of chunks that so many proteins fill."""
+        return -(-count // self.chunk)
+
     def lines(self, stage: str, number: int) -> list[str] | None:
         """Lines of a chunk, null where it is not there."""
         path = self._path(stage, number, "jsonl")
@@ -109,11 +113,6 @@ class Scratch:
 def threads() -> int:
     """Number of threads that work side by side."""
     return os.cpu_count() or 1
-
-
-def chunks_of(count: int) -> int:
-    """Number of chunks that so many proteins fill."""
-    return -(-count // CHUNK)
 
 
 def as_json(value: object) -> str:
