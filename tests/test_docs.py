@@ -72,4 +72,5 @@ def test_the_queries_of_the_format_page_run_and_find_something(atlas_path: Path)
         exec("\n".join(statements), names)
         assert len(eval(last, names)) > 0
     assert len(python) == 2
-    assert len(duckdb.sql(sql.replace("my.atlas", str(atlas_path))).fetchall()) == 10
+    with duckdb.connect() as database:
+        assert len(database.execute(sql.replace("my.atlas", str(atlas_path))).fetchall()) == 10

@@ -80,7 +80,7 @@ def clean_sequence(
     except UnreadableError as error:
         raise InvalidInput(argument, error.found, error.expected) from error
     if max_length is not None and len(sequence) > max_length:
-        found, expected = f"{len(sequence)} residues", f"at most {max_length}; pass one domain of it"
+        found, expected = f"{len(sequence):,} residues", f"at most {max_length:,}; pass one domain of it"
         raise InvalidInput(argument, found, expected, actual_length=len(sequence), max_length=max_length)
     return sequence, notes
 
