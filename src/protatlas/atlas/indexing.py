@@ -120,14 +120,9 @@ def _points(
         payload = payload_of(protein, position=row, representative=owner, cluster=cluster)
         if cluster:
             payload["profile_norm"] = vector.norm
-            yield Point(keys_of(protein), payload, vector.embedding, vector.features)
+            yield Point(protein.key, payload, vector.embedding, vector.features)
         else:
-            yield Point(keys_of(protein), payload)
-
-
-def keys_of(protein: Protein) -> str:
-    """Key of a point."""
-    return protein.key
+            yield Point(protein.key, payload)
 
 
 def check_atlas(atlas: Path, counts: Counts, keys: Sequence[str]) -> None:
