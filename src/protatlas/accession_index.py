@@ -11,7 +11,7 @@ import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from io import BytesIO
@@ -22,6 +22,7 @@ from typing import BinaryIO, NamedTuple
 from protatlas.errors import DependencyUnavailable, InvalidInput
 from protatlas.headers import header_identifiers, parse_header
 from protatlas.records import Protein
+from protatlas.restrictions import Restrictions, refusal
 from protatlas.sequences.fasta import RawRecord, Skipped, entry_of, raw_records
 from protatlas.sequences.files import Bytes, decoded, opened
 
@@ -64,9 +65,13 @@ class IndexCounts(NamedTuple):
 
 
 class AccessionIndex:
-    """An index for reading. Any number of threads and processes may read one at the same time."""
+    """An index for reading. Any number of threads and processes may read one at the same time.
+
+    What `restrict` names is not returned, and a request for it is `Restricted`.
+    """
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+        self.restrict(Restrictions())
         self.path = path
         self._database = database
         self._lock = threading.Lock()
@@ -107,6 +112,19 @@ class AccessionIndex:
         """Let go of the file."""
         self._database.close()
 
+    def restrict(self, restrictions: Restrictions, withholds: Callable[[Protein], bool] | None = None) -> None:
+        """Withhold what is restricted; `withholds` decides of a protein where more is known than the restrictions."""
+        self._restrictions = restrictions
+        self._withholds = withholds or restrictions.covers
+
+    def keys_of(self, identifiers: Iterable[str]) -> frozenset[str]:
+        """Keys of all proteins that identifiers lead to, restricted or not; what cannot be read is left out."""
+        found = set[str]()
+        for identifier in identifiers:
+            with suppress(InvalidInput, DependencyUnavailable):
+                found |= {protein.key for protein in self._led_to(identifier)}
+        return frozenset(found)
+
     def find(self, identifier: str) -> list[Protein]:
         """Proteins that an identifier leads to, letter case aside, in the order of the files; none for an unknown one.
 
@@ -118,7 +136,18 @@ class AccessionIndex:
             If only records lead there that are no proteins.
         DependencyUnavailable
             If the record's file was changed or removed after it was indexed.
+        Restricted
+            If the identifier is restricted, or all that it leads to.
         """
+        if self._restrictions.names(identifier):
+            raise refusal()
+        found = self._led_to(identifier)
+        shown = [protein for protein in found if not self._withholds(protein)]
+        if found and not shown:
+            raise refusal()
+        return shown
+
+    def _led_to(self, identifier: str) -> list[Protein]:
         with self._lock:
             query = "SELECT place FROM entry WHERE hash = ? ORDER BY place LIMIT ?"
             places = [row[0] for row in self._database.execute(query, [_hash(identifier), MOST_RECORDS])]

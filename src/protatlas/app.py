@@ -1,20 +1,27 @@
 """Composition: an atlas, the engines that understand it, and the parts that answer questions about it."""
 
+import logging
 import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from protatlas.accession_index import AccessionIndex
-from protatlas.atlas.reader import Atlas
+from protatlas.atlas.format import read_manifest
+from protatlas.atlas.reader import Atlas, own_restrictions
 from protatlas.atlas.store import Float1D, SparseVector
 from protatlas.blast.search import LocalSearch
 from protatlas.engines.encoders import Encoder, open_encoder
 from protatlas.engines.features import Activations, FeatureSet, Profile, open_features
 from protatlas.errors import DependencyUnavailable
+from protatlas.records import Feature, protein_hash
+from protatlas.restrictions import Restrictions
 from protatlas.structures.render import Renderer
 
+LOG = logging.getLogger(__name__)
 RETRY_AFTER_S = 15.0
+NAMED_ENTRIES = 20
+"""Restricted entries without a match that the log names."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +42,23 @@ class App:
     """Everything that a tool may ask. It may exist before its atlas does: `atlas` then says how far the build is.
 
     `accessions` is an index of FASTA files by accession, null where the operator names none; `expects_atlas` is false
-    where it alone is asked.
+    where it alone is asked. `restricted` is a list of what neither of them shows.
     """
 
-    def __init__(self, *, pack: Path | None = None, accessions: Path | None = None, expects_atlas: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        pack: Path | None = None,
+        accessions: Path | None = None,
+        restricted: Path | None = None,
+        expects_atlas: bool = True,
+    ) -> None:
         self._pack = pack
         self.expects_atlas = expects_atlas
         self.accessions = AccessionIndex.open(accessions) if accessions else None
+        self._restrictions = Restrictions.read(restricted) if restricted else Restrictions()
+        if self.accessions:
+            self.accessions.restrict(self._with_index(self._restrictions))
         self._atlas: Atlas | None = None
         self._waiting_for = "to be opened"
         self._failure: str | None = None
@@ -56,7 +73,19 @@ class App:
         AtlasDamaged
             If it is not an atlas that this protatlas reads.
         """
-        self._atlas = Atlas.open(path)
+        listed = self._restrictions | own_restrictions(path, read_manifest(path))
+        atlas = Atlas.open(path, restrictions=self._with_index(listed))
+        if self.accessions:
+            self.accessions.restrict(atlas.restrictions, atlas.withholds)
+        if atlas.restrictions:
+            _log_withheld(atlas, listed)
+        self._atlas = atlas
+
+    def _with_index(self, restrictions: Restrictions) -> Restrictions:
+        """Restrictions with the keys of the sequences that their accessions lead to in the accession index."""
+        if self.accessions is None:
+            return restrictions
+        return restrictions | Restrictions(keys=self.accessions.keys_of(restrictions.accessions))
 
     def close(self) -> None:
         """Let go of the atlas, its searches and the renderer's process."""
@@ -124,14 +153,24 @@ class App:
                 self._blast = LocalSearch(self.atlas.sequences())
             return self._blast
 
+    def feature(self, index: int) -> tuple[Feature, int]:
+        """A feature without the reference proteins that are restricted, and their number."""
+        feature = self.features.table[index]
+        activations = feature.top_swissprot_activations
+        shown = tuple(found for found in activations if not self.atlas.withholds_identifier(found.uniprot_id))
+        return feature.model_copy(update={"top_swissprot_activations": shown}), len(activations) - len(shown)
+
     def analyse(self, sequence: str) -> Analysis:
         """Embedding and features of a sequence, by the models that the atlas was built with.
 
         Raises
         ------
+        Restricted
+            If it is the sequence of a protein that is withheld.
         DependencyUnavailable
             If the atlas was built with other models; the message names both.
         """
+        self.atlas.refuse_restricted(protein_hash(sequence))
         with self._lock:
             self._check_models()
         encoding = self.encoder.encode(sequence)
@@ -147,6 +186,21 @@ class App:
                 f"This server runs {self.encoder.id}, width {self.encoder.embedding_width}, features "
                 f"{self.features.sae.id}. Build the atlas again, or serve it with the models that built it.",
             )
+
+
+def _log_withheld(atlas: Atlas, listed: Restrictions) -> None:
+    withheld = atlas.withheld
+    LOG.info("%d proteins of the atlas %s are restricted", withheld.proteins, atlas.name)
+    entries = frozenset(listed.entries)
+    if unmatched := [entry for entry in withheld.unmatched if entry in entries]:
+        named = ", ".join(unmatched[:NAMED_ENTRIES])
+        more = f" and {len(unmatched) - NAMED_ENTRIES} more" if len(unmatched) > NAMED_ENTRIES else ""
+        LOG.warning("restricted entries that fit nothing in the atlas %s: %s%s", atlas.name, named, more)
+    if withheld.without_lineage:
+        LOG.warning(
+            "%d proteins have no lineage: only the taxon ids that they state are compared with restricted taxa",
+            withheld.without_lineage,
+        )
 
 
 class AtlasNotReady(DependencyUnavailable):

@@ -22,9 +22,10 @@ from rich.table import Table
 from protatlas import __version__, logs
 from protatlas.accession_index import STDIN, build_accession_index
 from protatlas.app import App
-from protatlas.atlas.format import REPORT, Manifest, verify
+from protatlas.atlas.format import REPORT, verify
 from protatlas.atlas.ingest import NothingKept, Report
 from protatlas.atlas.plan import BuildPlan
+from protatlas.atlas.reader import Atlas
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
 from protatlas.opening import build_progress, bytes_progress, open_in_background, open_now
 from protatlas.sequences import read_text
@@ -57,6 +58,7 @@ def _option(flag: str, **more: Any) -> Any:
 AtlasOption = Annotated[Path | None, _option("atlas")]
 FastaArgument = Annotated[list[Path], typer.Argument(help="FASTA files, plain or compressed; - is stdin.")]
 AccessionsOption = Annotated[Path | None, _option("accessions")]
+RestrictedOption = Annotated[Path | None, _option("restricted")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -121,6 +123,7 @@ def _main(
 def serve(
     atlas: AtlasOption = None,
     accessions: AccessionsOption = None,
+    restricted: RestrictedOption = None,
     stdio: Annotated[bool, typer.Option("--stdio", help="Serve one client over stdin and stdout.")] = False,
     host: Annotated[str, _option("host")] = SETTINGS["host"].default,
     port: Annotated[int, _option("port", min=0, max=65_535)] = int(SETTINGS["port"].default),
@@ -135,7 +138,7 @@ def serve(
     logs.configure(log_level.value)
     metrics = Metrics()
     with _errors():
-        app = App(accessions=accessions)
+        app = App(accessions=accessions, restricted=restricted)
         if atlas:
             app.open(atlas)
         else:
@@ -183,6 +186,9 @@ def build(
     secondary: Annotated[
         Path | None, typer.Option(help="Secondary and primary accessions, as in UniProt's sec_ac.txt.", exists=True)
     ] = None,
+    restricted: Annotated[
+        Path | None, typer.Option(help="Accessions, MD5 keys and taxa that the atlas does not show.", exists=True)
+    ] = None,
     taxonomy: Annotated[
         bool, typer.Option("--taxonomy", help="Look up the lineages of taxon ids (needs protatlas[taxonomy]).")
     ] = False,
@@ -213,6 +219,7 @@ def build(
             lineages=lineages,
             structures=structures,
             secondary=secondary,
+            restricted=restricted,
             taxonomy=taxonomy,
             clusters=clusters.value,
             update=update,
@@ -220,11 +227,19 @@ def build(
             overwrite=overwrite,
         )
         manifest, report = build_atlas(plan, encoder=app.encoder, features=app.features, progress=progress)
+        app.open(output)
     if as_json:
-        _print_json({"manifest": manifest.model_dump(mode="json"), "report": report.model_dump(mode="json")})
+        _print_json(
+            {
+                "manifest": manifest.model_dump(mode="json"),
+                "restricted": _withheld(app.atlas),
+                "report": report.model_dump(mode="json"),
+            }
+        )
     else:
         _print_report(report)
-        _print_manifest(output, manifest)
+        _print_manifest(app.atlas)
+    app.close()
 
 
 @contextmanager
@@ -283,12 +298,18 @@ def inspect(
     if as_json:
         _print_json(app.atlas.manifest.model_dump(mode="json"))
     else:
-        _print_manifest(app.atlas.path, app.atlas.manifest)
+        _print_manifest(app.atlas)
     app.close()
 
 
-def _print_manifest(path: Path, manifest: Manifest) -> None:
-    table = _table(f"{manifest.name} ({path})", "what", "value")
+def _withheld(atlas: Atlas) -> dict[str, Any] | None:
+    """What the list of an atlas withholds, null where it has none."""
+    return atlas.withheld.model_dump(mode="json") if atlas.restrictions else None
+
+
+def _print_manifest(atlas: Atlas) -> None:
+    manifest = atlas.manifest
+    table = _table(f"{manifest.name} ({atlas.path})", "what", "value")
     for what in (
         "proteins",
         "clusters",
@@ -301,6 +322,8 @@ def _print_manifest(path: Path, manifest: Manifest) -> None:
     ):
         value = getattr(manifest, what)
         table.add_row(what.replace("_", " "), "not known" if value is None else f"{value:,}")
+    if withheld := atlas.withheld if atlas.restrictions else None:
+        table.add_row("restricted", f"{withheld.proteins:,} proteins, {withheld.clusters:,} clusters")
     table.add_row("built", f"{manifest.version} by protatlas {manifest.protatlas_version}")
     table.add_row("encoder", manifest.encoder)
     table.add_row("features", f"{manifest.features} ({manifest.feature_count:,})")
@@ -317,12 +340,13 @@ def search(
         str | None, typer.Option("--sequence", "-s", help="Sequence or FASTA file; - is stdin.")
     ] = None,
     atlas: AtlasOption = None,
+    restricted: RestrictedOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=12, help="Number of results.")] = 6,
     as_json: JsonOption = False,
 ) -> None:
     """Search an atlas by text, or by sequence for similar clusters: the answers of the tools as a table."""
-    app = App()
     with _errors(as_json):
+        app = App(restricted=restricted)
         if (query is None) == (sequence is None):
             raise InvalidInput("query", "both or neither of query and --sequence", "one of them")
         open_now(app, atlas, ERR)
@@ -377,11 +401,12 @@ def lookup(
     accession: Annotated[str, typer.Argument(help="Accession or identifier, such as MGYP000261684433.")],
     atlas: AtlasOption = None,
     accessions: AccessionsOption = None,
+    restricted: RestrictedOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the sequence of an accession as FASTA; from an accession index alone where only that is named."""
     with _errors(as_json):
-        app = App(accessions=accessions, expects_atlas=bool(atlas or not accessions))
+        app = App(accessions=accessions, restricted=restricted, expects_atlas=bool(atlas or not accessions))
         if app.expects_atlas:
             open_now(app, atlas, ERR)
         answer = lookup_accession(app, AccessionArguments(accession=accession))

@@ -19,6 +19,7 @@ SETTINGS = {
         Setting(
             "accessions", "PROTATLAS_ACCESSIONS", "", "Accession index to look up in, by protatlas index-accessions."
         ),
+        Setting("restricted", "PROTATLAS_RESTRICTED", "", "List of accessions, MD5 keys and taxa that are not shown."),
         Setting("host", "PROTATLAS_HOST", "127.0.0.1", "Address to listen on."),
         Setting("port", "PROTATLAS_PORT", "8000", "Port to listen on."),
         Setting("allow-host", "PROTATLAS_ALLOW_HOSTS", "", "Further Host header to accept, such as mcp.example.org."),

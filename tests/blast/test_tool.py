@@ -34,6 +34,9 @@ class SmallAtlas:
     name: str = "globins"
     version: str = "2026-01-01T00:00:00Z"
 
+    def refuse_restricted(self, key: str) -> None:
+        pass
+
     def proteins_by_key(self, keys: Sequence[str]) -> dict[str, Protein]:
         return {key: self.proteins[key] for key in keys if key in self.proteins}
 

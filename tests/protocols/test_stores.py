@@ -12,7 +12,9 @@ from protatlas.atlas.store import (
     EdgeStore,
     Either,
     Every,
+    HasVectors,
     Is,
+    Keys,
     Not,
     Point,
     SparseVector,
@@ -82,6 +84,9 @@ def test_known_keys_come_back_and_unknown_ones_are_left_out(store: Store) -> Non
         (Words("text", "receptor insulin", phrase=True), []),
         (Every((Is("gene", "g1"), Not(Is("reviewed", "true")))), [r for r in range(COUNT) if r % 7 == 1 and not r % 2]),
         (Either((Between("length", 100, 100), Between("length", 105, 105))), [0, 5]),
+        (Keys(frozenset(f"{row:032x}" for row in (3, 8, 10_000))), [3, 8]),
+        (Every((Between("length", None, 104), Not(Keys(frozenset({f"{3:032x}"}))))), [0, 1, 2, 4]),
+        (Every((HasVectors(), Between("position", COUNT - 2, COUNT))), [COUNT - 2, COUNT - 1]),
     ],
 )
 def test_conditions_find_exactly_their_points_in_input_order(

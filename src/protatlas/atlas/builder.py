@@ -31,6 +31,7 @@ from protatlas.engines.encoders import Encoder
 from protatlas.engines.features import FeatureSet
 from protatlas.errors import InvalidInput, ProtatlasError
 from protatlas.records import Protein
+from protatlas.restrictions import Restrictions
 from protatlas.structures.coordinates import StructureArchive
 
 OWNERS = "owners.npy"
@@ -50,6 +51,8 @@ def build_atlas(
         record is a protein, `ProblemFound` if the plan is strict and one has a problem.
     """
     features.check_encoder(encoder)
+    if plan.restricted:
+        Restrictions.read(plan.restricted)
     try:
         plan.output.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(plan.output.with_name(plan.output.name + ".lock")):
@@ -117,6 +120,8 @@ class _Build:
         self.progress("check", 0, 1)
         if structures := self._structures:
             shutil.copyfile(structures, atlas / layout.STRUCTURES)
+        if restricted := self._restricted:
+            (atlas / layout.RESTRICTED).write_text(restricted, encoding="utf-8")
         (atlas / layout.REPORT).write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
         check_atlas(atlas, counts, keys)
         manifest = self._manifest(atlas, counts, families, keys)
@@ -155,6 +160,13 @@ class _Build:
         """Archive of coordinates: that of the plan, else that of the old atlas."""
         old = self.plan.output / layout.STRUCTURES
         return self.plan.structures or (old if self.old and old.is_file() else None)
+
+    @cached_property
+    def _restricted(self) -> str:
+        """Entries of the old atlas and of the plan that nobody is shown, one a line; empty where there are none."""
+        old = self.plan.output / layout.RESTRICTED
+        lists = [old if self.old and old.is_file() else None, self.plan.restricted]
+        return "".join(f"{entry}\n" for path in lists if path for entry in Restrictions.read(path).entries)
 
     def _read(self) -> Report:
         known: Iterator[Protein] = read_proteins_table(self.plan.output / layout.TABLES) if self.old else iter(())

@@ -1,7 +1,7 @@
 """Layout of an atlas on disk: file names, manifest and the checks that opening does.
 
 `NAME.atlas/` holds `manifest.json`, `store/` (Qdrant Edge shard), `tables/*.parquet`, `sequences.fasta`,
-`structures.zip` where structures were given, and `report.json` of the ingest.
+`structures.zip` where structures were given, `restricted.txt` where entries are, and `report.json` of the ingest.
 """
 
 import hashlib
@@ -22,6 +22,7 @@ TABLES = "tables"
 SEQUENCES = "sequences.fasta"
 STRUCTURES = "structures.zip"
 REPORT = "report.json"
+RESTRICTED = "restricted.txt"
 REBUILD = "Copy it again from where it is whole, or build it again."
 
 

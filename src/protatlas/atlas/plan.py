@@ -25,7 +25,7 @@ class BuildPlan:
     a list of secondary accessions;
     `terms` holds what is known of the terms of a source, by its role; `strict` refuses the first record with a problem;
     `taxonomy` looks up the lineages of taxon ids; `clusters` are by features or by sequence identity; `update` adds the
-    files to the atlas at the output.
+    files to the atlas at the output; `restricted` is a list of what the atlas does not show (`Restrictions`).
     """
 
     fasta: tuple[Path, ...]
@@ -38,6 +38,7 @@ class BuildPlan:
     lineages: Path | None = None
     structures: Path | None = None
     secondary: Path | None = None
+    restricted: Path | None = None
     terms: Mapping[str, Terms] = field(default_factory=dict)
     taxonomy: bool = False
     clusters: Literal["features", "identity"] = "features"

@@ -7,6 +7,7 @@ language above and the store below do not know each other.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 from uuid import UUID
@@ -36,6 +37,7 @@ FIELDS: dict[str, Literal["keyword", "text", "integer", "float"]] = {
     "word": "keyword",
     "domain": "keyword",
     "go": "keyword",
+    "cluster": "keyword",
     "taxon": "integer",
     "organism_id": "integer",
     "length": "integer",
@@ -105,7 +107,19 @@ class Not:
     part: "Condition"
 
 
-Condition = Is | StartsWith | Words | Between | Every | Either | Not
+@dataclass(frozen=True)
+class Keys:
+    """The point has one of these keys."""
+
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True)
+class HasVectors:
+    """The point carries vectors: it represents a cluster."""
+
+
+Condition = Is | StartsWith | Words | Between | Every | Either | Not | Keys | HasVectors
 
 
 @dataclass(frozen=True)
@@ -356,3 +370,13 @@ def _filter(condition: Condition) -> qe.Filter:
         case Words(field, text, phrase):
             words = qe.MatchPhrase(text) if phrase else qe.MatchText(text)
             return qe.Filter(must=[qe.FieldCondition(field, match=words)])
+        case Keys(keys):
+            return _with_ids(keys)
+        case HasVectors():
+            return qe.Filter(must=[qe.HasVectorCondition(EMBEDDING)])
+
+
+@lru_cache(maxsize=8)
+def _with_ids(keys: frozenset[str]) -> qe.Filter:
+    """Filter of the points of these keys; a long list is asked for again and again."""
+    return qe.Filter(must=[qe.HasIdCondition({point_id(key) for key in keys})])

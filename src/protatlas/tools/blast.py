@@ -9,7 +9,7 @@ from protatlas.blast.report import Hit, Report, text
 from protatlas.blast.search import Finished
 from protatlas.engines.aligners import MAX_QUERY, Alignment
 from protatlas.errors import DependencyUnavailable, InvalidInput
-from protatlas.records import Protein
+from protatlas.records import Protein, protein_hash
 from protatlas.sequences import clean_sequence
 from protatlas.tools.answers import Sourced, provenance
 from protatlas.tools.registry import Answer, Arguments, Tool
@@ -100,6 +100,7 @@ def blast_sequence(app: App, arguments: BlastArguments) -> BlastAnswer:
     """Proteins of the atlas that align with a sequence, best first."""
     _refuse_what_is_not_served(arguments, app.atlas.name)
     sequence, notes = clean_sequence(arguments.sequence, max_length=MAX_QUERY)
+    app.atlas.refuse_restricted(protein_hash(sequence))
     finished = app.blast.search(
         sequence, max_evalue=arguments.expect, limit=arguments.hitlist_size, max_wait_s=arguments.max_wait
     )

@@ -47,7 +47,7 @@ def get_sae_feature_detail(app: App, arguments: FeatureArguments) -> FeatureAnsw
         raise InvalidInput(
             "feature_index", f"{arguments.feature_index} is not a feature of {app.features.sae.id}", f"0 to {size - 1}"
         )
-    feature = app.features.table[arguments.feature_index]
+    feature, restricted = app.feature(arguments.feature_index)
     return FeatureAnswer(
         feature_index=feature.feature_index,
         label=feature.label,
@@ -64,6 +64,7 @@ def get_sae_feature_detail(app: App, arguments: FeatureArguments) -> FeatureAnsw
         decoder_nearest_neighbors=feature.decoder_nearest_neighbors,
         sae=app.features.sae.id,
         provenance=provenance(app),
+        notes=(f"{restricted} proteins are withheld by the operator of this server.",) if restricted else (),
     )
 
 

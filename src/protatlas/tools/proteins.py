@@ -54,10 +54,11 @@ class FoundProtein(Answer):
 
 
 class SearchAnswer(Sourced):
-    """Answer of `esm_atlas_search_uniprot`."""
+    """Answer of `esm_atlas_search_uniprot`; `restricted_count` counts what would stand among these and is withheld."""
 
     query_label: str
     num_results: int
+    restricted_count: int = 0
     total_results: Annotated[int, Field(description="Proteins of the whole atlas that match.")]
     proteins: tuple[FoundProtein, ...]
 
@@ -75,6 +76,7 @@ def search_uniprot(app: App, arguments: SearchArguments) -> SearchAnswer:
     return SearchAnswer(
         query_label=label,
         num_results=len(found.proteins),
+        restricted_count=found.restricted,
         total_results=found.total,
         proteins=tuple(_found_protein(protein) for protein in found.proteins),
         provenance=provenance(app),

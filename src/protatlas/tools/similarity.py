@@ -70,7 +70,7 @@ class SimilarAnswer(Sourced):
     """Answer of `esm_atlas_search_similar_protein_clusters`.
 
     `sae` names the sparse autoencoder that the feature numbers belong to, `similarity` says how scores are computed;
-    `restricted_count` counts hits withheld, and a local atlas withholds none.
+    `restricted_count` counts clusters that would stand among these and are withheld.
     """
 
     query_sequence_length: int
@@ -88,20 +88,21 @@ def search_similar_protein_clusters(app: App, arguments: SimilarArguments) -> Si
     sequence, notes = clean_sequence(arguments.sequence, max_length=MAX_RESIDUES)
     analysis = app.analyse(sequence)
     ranking = app.features.ranking
-    hits = app.atlas.similar_clusters(
+    near = app.atlas.similar_clusters(
         analysis.embedding,
         analysis.vector,
         weights=(ranking.dense, ranking.sparse),
         uncharacterized=arguments.uncharacterized_only,
         limit=arguments.top_k,
     )
+    hits = near.hits
     return SimilarAnswer(
         query_sequence_length=len(sequence),
         hits=tuple(_similar_cluster(app, analysis, hit) for hit in hits),
         returned=len(hits),
         total=app.atlas.cluster_count(uncharacterized=arguments.uncharacterized_only),
         top_features_across_results=_across(app, analysis, hits),
-        restricted_count=0,
+        restricted_count=near.restricted,
         sae=app.features.sae.id,
         similarity=f"{ranking.dense:g} x cosine of embeddings by {app.encoder.id} + {ranking.sparse:g} of features",
         provenance=provenance(app),
