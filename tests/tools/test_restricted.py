@@ -181,15 +181,14 @@ def test_lists_are_filled_with_what_is_shown_and_count_what_is_not(
     assert hits["total"] < all_hits["total"]
 
 
-def test_totals_of_a_search_do_not_count_what_is_withheld(
-    app: App, guarded: App, secrets: list[tuple[str, str, str]]
-) -> None:
+def test_totals_of_a_search_do_not_count_what_is_withheld(app: App, guarded: App) -> None:
     mice, none = (Call(one, "auto")("esm_atlas_search_uniprot", query="organism_id:10090") for one in (app, guarded))
     every, shown = (Call(one, "auto")("esm_atlas_search_uniprot", query="length:[1 TO 9999]") for one in (app, guarded))
 
     assert mice["total_results"] > 0
     assert (none["total_results"], none["proteins"]) == (0, [])
     assert none["restricted_count"] == min(6, mice["total_results"])
+    assert "restricted by the operator" in none["notes"][0]
     assert every["restricted_count"] == 0
     assert len(shown["proteins"]) == 6
     assert shown["total_results"] == guarded.atlas.count < every["total_results"]
@@ -206,7 +205,7 @@ def test_the_filter_of_the_store_and_the_records_agree_on_every_protein(app: App
     assert guarded.atlas.withheld.proteins == len(proteins) - len(allowed)
 
 
-def test_an_entry_that_fits_nothing_is_named(guarded: App, listed: Path) -> None:
+def test_an_entry_that_fits_nothing_is_named(guarded: App) -> None:
     assert guarded.atlas.withheld.unmatched == ("Q99999",)
 
 

@@ -106,8 +106,10 @@ class Atlas:
         self.path = path
         self.manifest = manifest
         self._store = store
-        self.restrictions, self._unmatched = _resolved(store, restrictions or Restrictions())
-        self._withheld = _condition(self.restrictions)
+        listed = restrictions or Restrictions()
+        held, self._unmatched = _held(store, listed)
+        self.restrictions = listed | Restrictions(keys=held)
+        self._withheld = _condition(listed, held)
         self._shown = Not(self._withheld) if self.restrictions else Every()
 
     @classmethod
@@ -392,29 +394,37 @@ def own_restrictions(path: Path, manifest: Manifest) -> Restrictions:
     return Restrictions.read(own)
 
 
-def _condition(restrictions: Restrictions) -> Condition:
-    """Condition of what is withheld, once the accessions are resolved to keys."""
-    taxa = tuple(Is("taxon", taxon) for taxon in sorted(restrictions.taxa))
-    return Either((Keys(restrictions.keys), *taxa))
+def _condition(restrictions: Restrictions, held: frozenset[str]) -> Condition:
+    """Condition of what is withheld, where `held` are the restricted keys that the store holds."""
+    return Either((Keys(held), *(Is("taxon", taxon) for taxon in sorted(restrictions.taxa))))
 
 
-def _resolved(store: Store, restrictions: Restrictions) -> tuple[Restrictions, tuple[str, ...]]:
-    """Restrictions with the keys of all that their accessions lead to, and the entries that fit nothing there."""
-    found, unmatched = set[str](), list[str]()
-    for name in sorted(restrictions.accessions):
-        named = _leads_from(name)
+def _held(store: Store, restrictions: Restrictions) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Keys in the store that the keys and accessions of a list lead to, and the entries that fit nothing there."""
+    held, fitted = set[str](), set[str]()
+    for accessions in _batched(restrictions.accessions):
+        named = Either(tuple(map(_leads_from, accessions)))
         payloads, _ = store.find(named, ranking=None, limit=store.find(named, ranking=None, limit=0)[1])
-        found |= {payload["key"] for payload in payloads}
-        if not payloads:
-            unmatched.append(name)
-    keys = sorted(restrictions.keys)
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        asked = keys[start : start + KEYS_AT_ONCE]
-        unmatched += sorted(set(asked) - store.retrieve(asked).keys())
-    for taxon in sorted(restrictions.taxa):
-        if not store.find(Is("taxon", taxon), ranking=None, limit=0)[1]:
-            unmatched.append(f"taxon:{taxon}")
-    return restrictions | Restrictions(keys=frozenset(found)), tuple(unmatched)
+        held |= {payload["key"] for payload in payloads}
+        fitted |= {form for payload in payloads for name in payload["identifier"] for form in (name, _entry(name))}
+    for keys in _batched(restrictions.keys):
+        fitted |= store.retrieve(keys).keys()
+    fitted |= {
+        f"taxon:{taxon}" for taxon in restrictions.taxa if store.find(Is("taxon", taxon), ranking=None, limit=0)[1]
+    }
+    unmatched = tuple(entry for entry in restrictions.entries if entry not in fitted)
+    return frozenset(held | (restrictions.keys & fitted)), unmatched
+
+
+def _batched(entries: Iterable[str]) -> Iterator[list[str]]:
+    iterator = iter(sorted(entries))
+    while batch := list(islice(iterator, KEYS_AT_ONCE)):
+        yield batch
+
+
+def _entry(accession: str) -> str:
+    """Accession of the entry that an isoform is of."""
+    return accession.partition("-")[0]
 
 
 def _leads_from(accession: str) -> Condition:

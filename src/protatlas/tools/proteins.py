@@ -20,6 +20,7 @@ MAX_RESIDUES = 4_000
 MAX_FEATURE_RESIDUES = 2_048
 TOP_FEATURES = 12
 MAX_REGIONS = 6
+WITHHELD = "All that matches is restricted by the operator of this server."
 
 
 class SearchArguments(Arguments):
@@ -80,7 +81,7 @@ def search_uniprot(app: App, arguments: SearchArguments) -> SearchAnswer:
         total_results=found.total,
         proteins=tuple(_found_protein(protein) for protein in found.proteins),
         provenance=provenance(app),
-        notes=() if found.total else (nothing,),
+        notes=() if found.total else (WITHHELD if found.restricted else nothing,),
     )
 
 
