@@ -200,3 +200,22 @@ def test_tools_as_json_is_what_clients_list() -> None:
 
     assert code == 0
     assert len(json.loads(out)["tools"]) == 8
+
+
+def test_build_names_restricted_entries_that_fit_nothing_and_search_keeps_to_both_lists(tmp_path: Path) -> None:
+    (tmp_path / "own.faa").write_text(f">a ubiquitin\n{UBIQUITIN}\n>b ubiquitin\n{UBIQUITIN}K\n", encoding="utf-8")
+    (tmp_path / "list.txt").write_text("a # tag\nnobody\n", encoding="utf-8")
+    (tmp_path / "more.txt").write_text("b\n", encoding="utf-8")
+    atlas = str(tmp_path / "own.atlas")
+
+    _, out, _ = _run(
+        "build", str(tmp_path / "own.faa"), "-o", atlas, "--restricted", str(tmp_path / "list.txt"), "--json"
+    )
+    _, one, _ = _run("search", "ubiquitin", "--atlas", atlas, "--json")
+    _, none, _ = _run("search", "ubiquitin", "--atlas", atlas, "--json", "--restricted", str(tmp_path / "more.txt"))
+
+    told = json.loads(out)["restricted"]
+    assert (told["proteins"], told["unmatched"]) == (1, ["nobody".upper()])
+    assert [protein["accession"] for protein in json.loads(one)["proteins"]] == ["b"]
+    assert (json.loads(none)["proteins"], json.loads(none)["restricted_count"]) == ([], 2)
+    assert _run("lookup", "a", "--atlas", atlas)[0] == 1
