@@ -156,7 +156,7 @@ def test_every_field_of_the_published_tool_is_there(app: App) -> None:
         ({"sequence": f">a\n{HBA}\n>b\n{HBB}"}, InvalidInput, "2 FASTA records"),
         ({"sequence": "@@@@ 1234"}, InvalidInput, "'@' at position 1"),
         ({"sequence": ""}, InvalidInput, "sequence"),
-        ({"sequence": "M" * 4001}, InvalidInput, "4001 residues"),
+        ({"sequence": "M" * 4001}, InvalidInput, "4,001 residues"),
         ({"sequence": HBA, "program": "psiblast"}, InvalidInput, "program"),
         ({"sequence": HBA, "hitlist_size": 0}, InvalidInput, "hitlist_size"),
         ({"sequence": HBA, "expect": 0}, InvalidInput, "expect"),
