@@ -9,7 +9,6 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-StructureKind = Literal["experimental", "predicted", "unknown"]
 Reliability = Literal["high", "medium", "low", "none"]
 Category = Literal[
     "Catalytic function",
@@ -155,14 +154,13 @@ class StoredStructure(Record):
     """What is known of the coordinates that an atlas stores for a protein.
 
     `first` and `last` bound the residues with coordinates; `identity` is the share of them (0 to 1) whose residue
-    equals that of the protein; `mean_plddt` and `ptm` are 0 to 1, null for experimental structures and where they are
-    not known. The kind is unknown where the source states neither an experiment nor a program.
+    equals that of the protein; `mean_plddt` and `ptm` are 0 to 1, null for experimental structures.
     """
 
     protein_hash: str
     entry: str
     chain: str
-    kind: StructureKind
+    kind: Literal["experimental", "predicted"]
     method: str | None
     first: int
     last: int
