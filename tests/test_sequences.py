@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from protatlas.errors import InvalidInput
-from protatlas.sequences import Entry, IngestReport, NoProteins, clean_sequence, fasta, read_fasta
+from protatlas.sequences import Entry, IngestReport, NoProteins, clean_sequence, fasta, files, read_fasta, read_text
 from tests.known_proteins import UBIQUITIN
 
 INSULIN = (
@@ -237,6 +237,16 @@ def test_file_of_which_nothing_can_be_kept_says_why() -> None:
 def test_missing_file_is_an_error_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"nowhere\.faa"):
         list(read_fasta(tmp_path / "nowhere.faa"))
+
+
+def test_a_text_that_is_too_long_is_refused_and_never_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "restricted.txt"
+    path.write_text("P69905\nP68871\n", encoding="utf-8")
+    monkeypatch.setattr(files, "MAX_TEXT_BYTES", 14)
+    assert read_text(path) == "P69905\nP68871\n"
+    monkeypatch.setattr(files, "MAX_TEXT_BYTES", 13)
+    with pytest.raises(InvalidInput, match=r"restricted\.txt has more than 13 bytes"):
+        read_text(path)
 
 
 def test_header_in_windows_1252_is_readable() -> None:

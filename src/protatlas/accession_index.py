@@ -7,29 +7,27 @@ stands there, so that equal hashes and changed files give no wrong answer.
 """
 
 import sqlite3
-import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from protatlas.errors import DependencyUnavailable, InvalidInput
 from protatlas.headers import header_identifiers, parse_header
 from protatlas.records import Protein
 from protatlas.restrictions import Restrictions, refusal
 from protatlas.sequences.fasta import RawRecord, Skipped, entry_of, raw_records
-from protatlas.sequences.files import Bytes, decoded, opened
+from protatlas.sequences.files import STDIN, Bytes, decoded, opened, raw_stream
 
 FORMAT_VERSION = 1
 APPLICATION_ID = 0x50415849
 """Marks the SQLite file as ours."""
-STDIN = Path("-")
 RECORDS_AT_ONCE = 20_000
 KEPT_BLOCK_BYTES = 1 << 16
 MOST_RECORDS = 20
@@ -279,7 +277,7 @@ def _stage_file(database: sqlite3.Connection, file: int, path: Path, progress: P
     if is_done:
         return
     name = "stdin" if path == STDIN else path.name
-    with _source(path) as source, opened(source) as (stream, is_plain):
+    with raw_stream(path) as source, opened(source) as (stream, is_plain):
         keeper = None if is_plain and path != STDIN else _Keeper(database, file, kept_bytes)
         records = (RawRecord(*raw) for raw in raw_records(stream) if raw[0] is not None)
         for batch in _batched(islice(records, done, None), RECORDS_AT_ONCE):
@@ -294,15 +292,6 @@ def _stage_file(database: sqlite3.Connection, file: int, path: Path, progress: P
     database.execute("UPDATE file SET is_done = 1, is_plain = ? WHERE id = ?", [keeper is None, file])
     database.commit()
     progress(name, size, size or None)
-
-
-@contextmanager
-def _source(path: Path) -> Iterator[BinaryIO]:
-    if path == STDIN:
-        yield sys.stdin.buffer
-    else:
-        with path.open("rb") as stream:
-            yield stream
 
 
 def _entries(file: int, record: RawRecord, keeper: "_Keeper | None") -> Iterator[tuple[int, int]]:

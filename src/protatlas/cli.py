@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from protatlas import __version__, logs
-from protatlas.accession_index import STDIN, build_accession_index
+from protatlas.accession_index import build_accession_index
 from protatlas.app import App
 from protatlas.atlas.format import REPORT, verify
 from protatlas.atlas.ingest import NothingKept, Report
@@ -29,6 +29,7 @@ from protatlas.atlas.reader import Atlas
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
 from protatlas.opening import build_progress, bytes_progress, open_in_background, open_now
 from protatlas.sequences import read_text
+from protatlas.sequences.files import STDIN, raw_stream
 from protatlas.server import Page, build_server, http_app, leave, serve_http, serve_stdio
 from protatlas.settings import SETTINGS
 from protatlas.tools import TOOLS
@@ -250,14 +251,11 @@ def _kept_on_disk(files: list[Path]) -> Iterator[tuple[Path, ...]]:
         def kept(number: int, path: Path) -> Path:
             if path.is_file():
                 return path
-            if str(path) != "-" and (path.is_dir() or not path.exists()):
+            if path != STDIN and (path.is_dir() or not path.exists()):
                 raise InvalidInput("fasta", f"{path} is {'a directory' if path.is_dir() else 'not there'}", "a file")
-            copy = Path(folder, str(number), "stdin" if str(path) == "-" else path.name)
+            copy = Path(folder, str(number), "stdin" if path == STDIN else path.name)
             copy.parent.mkdir()
-            with (
-                nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as source,
-                copy.open("wb") as to,
-            ):
+            with raw_stream(path) as source, copy.open("wb") as to:
                 shutil.copyfileobj(source, to)
             return copy
 

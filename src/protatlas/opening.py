@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -88,44 +88,26 @@ class _RateColumn(ProgressColumn):
         return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
-@contextmanager
-def build_progress(console: Console) -> Iterator[BuildProgress]:
+def build_progress(console: Console) -> AbstractContextManager[BuildProgress]:
     """Progress bars, one a stage of a build."""
-    columns = (
-        TextColumn("{task.description:11}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _RateColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
+    return _bars(console, TextColumn("{task.description:11}"), BarColumn(), MofNCompleteColumn(), _RateColumn())
+
+
+def bytes_progress(console: Console) -> AbstractContextManager[BytesProgress]:
+    """Progress bars in bytes, one a file."""
+    return _bars(console, TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+
+
+@contextmanager
+def _bars(console: Console, *columns: ProgressColumn) -> Iterator[BuildProgress]:
+    """A bar for each name that is told, with the time left at its end."""
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console) as bars:
+    with Progress(*columns, TimeRemainingColumn(elapsed_when_finished=True), console=console) as bars:
 
         def report(stage: str, done: int, total: int | None) -> None:
             if stage not in tasks:
                 LOG.info("building: %s", stage)
                 tasks[stage] = bars.add_task(stage, total=total)
             bars.update(tasks[stage], completed=done, total=total)
-
-        yield report
-
-
-@contextmanager
-def bytes_progress(console: Console) -> Iterator[BytesProgress]:
-    """Progress bars in bytes, one a file."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console) as bars:
-
-        def report(name: str, done: int, total: int | None) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total)
-            bars.update(tasks[name], completed=done, total=total)
 
         yield report

@@ -13,13 +13,12 @@ from protatlas.accessions import parse_accession
 from protatlas.errors import InvalidInput, Restricted
 from protatlas.headers import parse_header
 from protatlas.records import Protein
-from protatlas.sequences.files import decoded, opened
+from protatlas.sequences import read_text
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _KEY = re.compile(r"[0-9a-fA-F]{32}")
 _TAXON = re.compile(r"taxon:\s*(\d{1,9})", re.IGNORECASE)
 _LIKE_TAXON = re.compile(r"(?:taxon|taxid|taxonomy|ox)\s*[:=].*", re.IGNORECASE)
-BLOCK_BYTES = 1 << 16
 ENTRY = "an accession, 32 hexadecimal digits of an MD5, or taxon:9606"
 
 
@@ -47,9 +46,7 @@ class Restrictions:
         if not path.is_file():
             raise InvalidInput("restricted", f"{path} is no file", f"a text file with one entry a line: {ENTRY}")
         keys, accessions, taxa = set[str](), set[str](), set[int]()
-        with opened(path) as (stream, _):
-            text = decoded(b"".join(iter(lambda: stream.read(BLOCK_BYTES), b"")))
-        for number, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
+        for number, line in enumerate(read_text(path).lstrip("\ufeff").splitlines(), start=1):
             entry = _COMMENT.sub("", line).strip()
             if not entry:
                 continue

@@ -1,15 +1,15 @@
 """The stages that say what is known of each protein: domains by HMMER, then tables and lineages."""
 
 import json
+from collections import ChainMap
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from protatlas.atlas import annotations, taxonomy
 from protatlas.atlas.ingest import PROTEINS
 from protatlas.atlas.plan import BuildPlan
-from protatlas.atlas.scratch import Scratch, as_json
+from protatlas.atlas.scratch import Scratch
 from protatlas.engines.domains import DomainScanner
-from protatlas.records import Domain, Protein, Taxon
+from protatlas.records import Domain, Protein
 
 DOMAINS, ANNOTATED = "domains", "annotated"
 DOMAIN_CHUNKS = 10
@@ -33,30 +33,10 @@ def find_domains(
         proteins = [protein for number in members for protein in scratch.proteins(PROTEINS, number)]
         known = max(0, from_atlas - group * DOMAIN_CHUNKS * scratch.chunk)
         found = scanner.scan((protein.key, protein.sequence) for protein in proteins[known:])
-        lines = [as_json([key, [domain.model_dump() for domain in domains]]) for key, domains in found]
+        lines = [json.dumps([key, [domain.model_dump() for domain in domains]]) for key, domains in found]
         scratch.write_lines(DOMAINS, group, lines)
 
     scratch.for_each(DOMAINS, groups, work, lambda done: progress(min(done * DOMAIN_CHUNKS, chunks)))
-
-
-@dataclass
-class _Tables:
-    """What the tables of a plan say; read once, when the first chunk asks."""
-
-    plan: BuildPlan
-    domains: dict[str, tuple[Domain, ...]] = field(default_factory=dict)
-    go: dict[str, dict[str, str]] = field(default_factory=dict)
-    lineages: dict[str, tuple[Taxon, ...]] = field(default_factory=dict)
-    taxon_ids: dict[str, int] = field(default_factory=dict)
-    secondary: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        plan = self.plan
-        self.domains = annotations.read_domains(plan.domains) if plan.domains else {}
-        self.go = annotations.read_go(plan.go) if plan.go else {}
-        self.lineages = taxonomy.read_lineages(plan.lineages) if plan.lineages else {}
-        self.taxon_ids = taxonomy.read_taxon_ids(plan.lineages) if plan.lineages else {}
-        self.secondary = annotations.read_secondary(plan.secondary) if plan.secondary else {}
 
 
 def annotate_chunks(scratch: Scratch, chunks: int, plan: BuildPlan, *, progress: Callable[[int], None]) -> None:
@@ -67,16 +47,19 @@ def annotate_chunks(scratch: Scratch, chunks: int, plan: BuildPlan, *, progress:
     progress
         Told the number of chunks that are done.
     """
-    tables = _Tables(plan)
+    domains = annotations.read_domains(plan.domains) if plan.domains else {}
+    go = annotations.read_go(plan.go) if plan.go else {}
+    lineages = taxonomy.read_lineages(plan.lineages) if plan.lineages else {}
+    taxon_ids = taxonomy.read_taxon_ids(plan.lineages) if plan.lineages else {}
+    secondary = annotations.read_secondary(plan.secondary) if plan.secondary else {}
 
     def work(number: int) -> None:
-        domains = tables.domains | _scanned(scratch, number)
         proteins = annotations.annotate(
-            annotations.with_secondary(scratch.proteins(PROTEINS, number), tables.secondary),
-            domains=domains,
-            go=tables.go,
-            lineages=tables.lineages,
-            taxon_ids=tables.taxon_ids,
+            annotations.with_secondary(scratch.proteins(PROTEINS, number), secondary),
+            domains=ChainMap(_scanned(scratch, number), domains),
+            go=go,
+            lineages=lineages,
+            taxon_ids=taxon_ids,
         )
         scratch.write_proteins(ANNOTATED, number, [_with_lineage(p) for p in proteins] if plan.taxonomy else proteins)
 

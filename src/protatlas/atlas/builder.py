@@ -34,7 +34,7 @@ from protatlas.records import Protein
 from protatlas.restrictions import Restrictions
 from protatlas.structures.coordinates import StructureArchive
 
-OWNERS = "owners.npy"
+OWNERS = "owners"
 
 
 def build_atlas(
@@ -206,20 +206,16 @@ class _Build:
         )
 
     def _cluster(self, chunks: int, keys: Sequence[str]) -> Int1D:
-        path = self.scratch.folder / OWNERS
         self.progress("cluster", 0, 1)
-        if not path.is_file():
+        if not self.scratch.has(OWNERS, 0):
             if self.plan.clusters == "identity":
                 pairs = ((protein.key, protein.sequence) for protein in self.scratch.each_protein(PROTEINS, chunks))
                 owners = cluster_by_identity(pairs, self.scratch.folder / "linclust")
             else:
                 owners = cluster_by_features(active_features(self.scratch, chunks, self.features), keys)
-            with path.with_suffix(".partial").open("wb") as stream:
-                np.save(stream, owners)
-            path.with_suffix(".partial").rename(path)
+            self.scratch.write_arrays(OWNERS, 0, {OWNERS: owners})
         self.progress("cluster", 1, 1)
-        found: Int1D = np.load(path)
-        return found
+        return (self.scratch.arrays(OWNERS, 0) or {})[OWNERS].astype(np.int64, copy=False)
 
     def _chunks(self, stage: str, report: Report) -> Callable[[int], None]:
         """Progress of a stage in proteins, told in chunks."""

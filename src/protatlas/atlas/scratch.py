@@ -4,11 +4,12 @@ A stage maps chunks to chunks. A build that was killed finds the chunks of its s
 stage that ended leaves a mark with its summary.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,8 @@ class Scratch:
 
     def write_lines(self, stage: str, number: int, lines: Sequence[str]) -> None:
         """Write a chunk of text."""
-        self._write(self._path(stage, number, "jsonl"), "".join(f"{line}\n" for line in lines).encode())
+        with _whole(self._path(stage, number, "jsonl")) as stream:
+            stream.writelines(f"{line}\n".encode() for line in lines)
 
     def arrays(self, stage: str, number: int) -> Arrays | None:
         """Arrays of a chunk, null where it is not there."""
@@ -52,15 +54,13 @@ class Scratch:
 
     def write_arrays(self, stage: str, number: int, arrays: Arrays) -> None:
         """Write a chunk of arrays."""
-        path = self._path(stage, number, "npz")
-        partial = path.with_suffix(".partial")
-        with partial.open("wb") as stream:
+        with _whole(self._path(stage, number, "npz")) as stream:
             np.savez(stream, **arrays)  # type: ignore[arg-type]  # numpy's stub takes the keywords for `allow_pickle`
-        partial.rename(path)
 
     def mark(self, stage: str, summary: str) -> None:
         """Say that a stage has ended, with what later stages or the user want to know of it, as JSON."""
-        self._write(self.folder / f"{stage}.done", summary.encode())
+        with _whole(self.folder / f"{stage}.done") as stream:
+            stream.write(summary.encode())
 
     def marked(self, stage: str) -> str | None:
         """Summary of a stage that has ended, null for another."""
@@ -103,18 +103,16 @@ class Scratch:
         folder.mkdir(exist_ok=True)
         return folder / f"{number:07d}.{form}"
 
-    def _write(self, path: Path, content: bytes) -> None:
-        partial = path.with_name(path.name + ".partial")
-        with partial.open("wb") as stream:
-            stream.write(content)
-        partial.rename(path)
+
+@contextmanager
+def _whole(path: Path) -> Iterator[BinaryIO]:
+    """Stream into a file that has its name only once it is whole."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as stream:
+        yield stream
+    partial.rename(path)
 
 
 def threads() -> int:
     """Number of threads that work side by side."""
     return os.cpu_count() or 1
-
-
-def as_json(value: object) -> str:
-    """Compact JSON of plain values."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -4,11 +4,11 @@ import bz2
 import codecs
 import gzip
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import SEEK_CUR, BufferedReader, RawIOBase
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
@@ -52,11 +52,7 @@ def _zstd(stream: BinaryIO) -> Bytes:
     return cast(Bytes, CompressedInputStream(stream, "zstd"))
 
 
-def _utf16(stream: BinaryIO) -> Bytes:
-    return cast(Bytes, codecs.EncodedFile(stream, "utf-8", "utf-16", errors="replace"))
-
-
-def _utf16_without_mark(encoding: str) -> Callable[[BinaryIO], Bytes]:
+def _recoded(encoding: str) -> Callable[[BinaryIO], Bytes]:
     return lambda stream: cast(Bytes, codecs.EncodedFile(stream, "utf-8", encoding, errors="replace"))
 
 
@@ -65,28 +61,41 @@ _FORMATS: tuple[tuple[bytes, Callable[[BinaryIO], Bytes]], ...] = (
     (b"BZh", lambda stream: cast(Bytes, bz2.BZ2File(stream))),
     (b"\x28\xb5\x2f\xfd", _zstd),
     (b"\xfd7zXZ\x00", lambda stream: cast(Bytes, lzma.LZMAFile(stream))),  # noqa: SIM115  # the caller's stream stays open
-    (b"\xff\xfe", _utf16),
-    (b"\xfe\xff", _utf16),
-    (b">\x00", _utf16_without_mark("utf-16-le")),
-    (b"\x00>", _utf16_without_mark("utf-16-be")),
+    (b"\xff\xfe", _recoded("utf-16")),
+    (b"\xfe\xff", _recoded("utf-16")),
+    (b">\x00", _recoded("utf-16-le")),
+    (b"\x00>", _recoded("utf-16-be")),
 )
 """First bytes of a format, and what turns it into bytes of text. A `>` and a zero byte is text of a Windows editor."""
 
-_TEXT_BLOCK, _TEXT_BLOCKS = 1 << 20, 1 << 8
+STDIN = Path("-")
+MAX_TEXT_BYTES = 1 << 28
+_TEXT_BLOCK = 1 << 20
 _LOOK = max(len(start) for start, _ in _FORMATS)
 
 
 def read_text(source: str | Path | BinaryIO) -> str:
-    """Whole text of a file or stream, in UTF-8 or Windows-1252, of the start of it where it is very long.
+    """Whole text of a file or stream, in UTF-8 or Windows-1252.
 
     Raises
     ------
     InvalidInput
-        The file cannot be read.
+        The file cannot be read, or its text is over `MAX_TEXT_BYTES`.
     """
+    text = bytearray()
     with opened(source) as (stream, _):
-        blocks = list(islice(iter(lambda: stream.read(_TEXT_BLOCK), b""), _TEXT_BLOCKS))
-    return decoded(b"".join(blocks))
+        while block := stream.read(_TEXT_BLOCK):
+            text += block
+            if len(text) > MAX_TEXT_BYTES:
+                raise InvalidInput(
+                    "file", f"{name_of(source)} has more than {MAX_TEXT_BYTES:,} bytes", "a shorter text"
+                )
+    return decoded(bytes(text))
+
+
+def raw_stream(path: Path) -> AbstractContextManager[BinaryIO]:
+    """Bytes of a file as they are; of stdin, which stays open, for `-`."""
+    return nullcontext(sys.stdin.buffer) if path == STDIN else path.open("rb")
 
 
 def decoded(text: bytes) -> str:
@@ -121,9 +130,7 @@ def opened(source: str | Path | BinaryIO) -> Iterator[tuple[Bytes, bool]]:
             whole = _whole_again(start, raw)
             decode = next((decode for first, decode in _FORMATS if start.startswith(first)), None)
             yield (decode(whole), False) if decode else (whole, True)
-    except EOFError as error:
-        raise InvalidInput("file", f"{name} ends within its compressed data", "a complete file") from error
-    except (OSError, zlib.error, lzma.LZMAError, UnicodeError) as error:
-        if "Truncated" in str(error):
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeError) as error:
+        if isinstance(error, EOFError) or "Truncated" in str(error):
             raise InvalidInput("file", f"{name} ends within its compressed data", "a complete file") from error
         raise InvalidInput("file", f"{name} cannot be read ({error})", "a readable FASTA file") from error

@@ -1,5 +1,6 @@
 """Tools that lead to a protein and describe it: search, accession, details."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +13,7 @@ from protatlas.errors import SequenceTooLongForFeatures
 from protatlas.headers import Header, parse_header
 from protatlas.records import Protein, Region, protein_hash
 from protatlas.sequences import clean_sequence
-from protatlas.tools.accessions import holders, secondary_notes
+from protatlas.tools.accessions import Holder, holders, secondary_notes
 from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance
 from protatlas.tools.registry import Answer, Arguments, Tool, sequence_field
 
@@ -88,38 +89,34 @@ def search_uniprot(app: App, arguments: SearchArguments) -> SearchAnswer:
 def _by_accession(app: App, accession: Accession, size: int) -> SearchAnswer:
     """The entry of a UniProt accession: in the atlas, else in the accession index; the isoform where it is held."""
     entry, _, isoform = accession.base.partition("-")
-    version = ("The entry version after the dot was ignored; one version is held.",) if accession.version else ()
-    asked = []
-    for holder in holders(app):
-        asked.append(holder.name)
-        for name in dict.fromkeys((accession.base, entry)):
-            if found := holder.find(name):
-                other = (f"Isoform {isoform} of {entry} is not held; the entry {entry} is shown instead.",)
-                return SearchAnswer(
-                    query_label=f"accession:{name}",
-                    num_results=len(found[:size]),
-                    total_results=len(found),
-                    proteins=tuple(_found_protein(protein, name) for protein in found[:size]),
-                    provenance=holder.provenance,
-                    notes=(
-                        *version,
-                        *(other if name != accession.base else ()),
-                        *(
-                            note
-                            for protein in found[:size]
-                            for note in (*protein.notes, *secondary_notes(protein, name))
-                        ),
-                    ),
-                )
-    held = f"{' and '.join(asked)} {'do' if len(asked) > 1 else 'does'} not hold {accession.base}"
+    asked, name, found = _first_holding(app, dict.fromkeys((accession.base, entry)))
+    notes = ["The entry version after the dot was ignored; one version is held."] if accession.version else []
+    if not found:
+        held = f"{' and '.join(holder.name for holder in asked)} {'do' if len(asked) > 1 else 'does'} not hold {name}"
+        notes.append(f"{held[0].upper()}{held[1:]}, and no service was asked.")
+    elif name != accession.base:
+        notes.append(f"Isoform {isoform} of {entry} is not held; the entry {entry} is shown instead.")
+    for protein in found[:size]:
+        notes += (*protein.notes, *secondary_notes(protein, name))
     return SearchAnswer(
-        query_label=f"accession:{accession.base}",
-        num_results=0,
-        total_results=0,
-        proteins=(),
-        provenance=holder.provenance,
-        notes=(*version, f"{held[0].upper()}{held[1:]}, and no service was asked."),
+        query_label=f"accession:{name}",
+        num_results=len(found[:size]),
+        total_results=len(found),
+        proteins=tuple(_found_protein(protein, name) for protein in found[:size]),
+        provenance=asked[-1].provenance,
+        notes=tuple(notes),
     )
+
+
+def _first_holding(app: App, names: Iterable[str]) -> tuple[list[Holder], str, list[Protein]]:
+    """The holders that were asked until one held a name, that name, and its proteins; the first name where none did."""
+    asked: list[Holder] = []
+    for holder in holders(app):
+        asked.append(holder)
+        for name in names:
+            if found := holder.find(name):
+                return asked, name, found
+    return asked, next(iter(names)), []
 
 
 def _found_protein(protein: Protein, asked: str | None = None) -> FoundProtein:
