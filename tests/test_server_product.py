@@ -11,6 +11,9 @@ import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
 
+from protatlas.atlas.store import QdrantServer
+from protatlas.atlas.upload import upload_atlas
+from tests.fakes.qdrant_server import FakeQdrant, running
 from tests.known_proteins import HBA
 from tests.test_server_http import Served, started
 from tests.tools.test_contract import VALID
@@ -53,6 +56,18 @@ async def every_tool(client: Client) -> dict[str, Any]:
     await ask("blast_sequence", sequence=sequence)
     assert set(answers) == set(schemas)
     return answers
+
+
+@pytest.mark.anyio
+async def test_every_tool_answers_with_the_points_on_a_qdrant_server(atlas_path: Path) -> None:
+    with running(FakeQdrant()) as address:
+        upload_atlas(atlas_path, QdrantServer(address), progress=lambda *_: None)
+        command = [*COMMAND, "--atlas", str(atlas_path), "--store", address, "--port", "0"]
+        with started(command) as remote:
+            async with Client(f"{remote.url}/mcp") as client:
+                answers = await every_tool(client)
+
+    assert answers["esm_atlas_search_uniprot"]["proteins"][0]["accession"] == "P69905"
 
 
 @pytest.mark.anyio

@@ -9,7 +9,7 @@ from pathlib import Path
 from protatlas.accession_index import AccessionIndex
 from protatlas.atlas.format import read_manifest
 from protatlas.atlas.reader import Atlas, own_restrictions
-from protatlas.atlas.store import Float1D, SparseVector
+from protatlas.atlas.store import Float1D, QdrantServer, SparseVector
 from protatlas.blast.search import LocalSearch
 from protatlas.engines.encoders import Encoder, open_encoder
 from protatlas.engines.features import Activations, FeatureSet, Profile, open_features
@@ -65,16 +65,18 @@ class App:
         self._blast: LocalSearch | None = None
         self._lock = threading.Lock()
 
-    def open(self, path: Path) -> None:
-        """Open the atlas at a path; from then on the tools answer.
+    def open(self, path: Path, *, server: QdrantServer | None = None) -> None:
+        """Open the atlas at a path, its points on a server where one is given; from then on the tools answer.
 
         Raises
         ------
         AtlasDamaged
             If it is not an atlas that this protatlas reads.
+        DependencyUnavailable
+            If the server cannot be asked, or does not have all of the atlas.
         """
-        listed = self._restrictions | own_restrictions(path, read_manifest(path))
-        atlas = Atlas.open(path, restrictions=self._with_index(listed))
+        listed = self._restrictions | own_restrictions(path, read_manifest(path, store=server is None))
+        atlas = Atlas.open(path, restrictions=self._with_index(listed), server=server)
         if self.accessions:
             self.accessions.restrict(atlas.restrictions, atlas.withholds)
         if atlas.restrictions:

@@ -1,10 +1,11 @@
-"""The `protatlas` command: serve, build, index-accessions, inspect, search, lookup, tools.
+"""The `protatlas` command: serve, build, upload, index-accessions, inspect, search, lookup, tools.
 
 Results go to stdout, as tables or with `--json` as JSON; progress, log and errors to stderr. Exit codes: 0 done, 1
 failed or nothing kept, 2 bad input, 3 not found.
 """
 
 import json
+import os
 import shutil
 import sys
 import textwrap
@@ -26,12 +27,14 @@ from protatlas.atlas.format import REPORT, verify
 from protatlas.atlas.ingest import NothingKept, Report
 from protatlas.atlas.plan import BuildPlan
 from protatlas.atlas.reader import Atlas
+from protatlas.atlas.store import QdrantServer
+from protatlas.atlas.upload import upload_atlas
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
 from protatlas.opening import build_progress, bytes_progress, open_in_background, open_now
 from protatlas.sequences import read_text
 from protatlas.sequences.files import STDIN, raw_stream
 from protatlas.server import Page, build_server, http_app, leave, serve_http, serve_stdio
-from protatlas.settings import SETTINGS
+from protatlas.settings import SETTINGS, STORE_API_KEY
 from protatlas.tools import TOOLS
 from protatlas.tools.accessions import AccessionArguments, lookup_accession
 from protatlas.tools.calls import Metrics
@@ -59,6 +62,7 @@ def _option(flag: str, **more: Any) -> Any:
 AtlasOption = Annotated[Path | None, _option("atlas")]
 FastaArgument = Annotated[list[Path], typer.Argument(help="FASTA files, plain or compressed; - is stdin.")]
 AccessionsOption = Annotated[Path | None, _option("accessions")]
+StoreOption = Annotated[str | None, _option("store")]
 RestrictedOption = Annotated[Path | None, _option("restricted")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -125,6 +129,7 @@ def serve(
     atlas: AtlasOption = None,
     accessions: AccessionsOption = None,
     restricted: RestrictedOption = None,
+    store: StoreOption = None,
     stdio: Annotated[bool, typer.Option("--stdio", help="Serve one client over stdin and stdout.")] = False,
     host: Annotated[str, _option("host")] = SETTINGS["host"].default,
     port: Annotated[int, _option("port", min=0, max=65_535)] = int(SETTINGS["port"].default),
@@ -141,7 +146,9 @@ def serve(
     with _errors():
         app = App(accessions=accessions, restricted=restricted)
         if atlas:
-            app.open(atlas)
+            app.open(atlas, server=_server(store) if store else None)
+        elif store:
+            raise InvalidInput("store", "no atlas is named", "--atlas with the atlas that was uploaded there")
         else:
             open_in_background(app, ERR)
     server = build_server(app, TOOLS, [viewer_page()], metrics=metrics)
@@ -160,6 +167,11 @@ def serve(
         serve_http(web, host=host, port=port)
     app.close()
     leave()
+
+
+def _server(store: str) -> QdrantServer:
+    """The Qdrant server at an address, with the key of the environment."""
+    return QdrantServer(store, os.environ.get(STORE_API_KEY, "").strip() or None)
 
 
 def viewer_page() -> Page:
@@ -298,6 +310,26 @@ def inspect(
     else:
         _print_manifest(app.atlas)
     app.close()
+
+
+@cli.command()
+def upload(
+    atlas: Annotated[Path, typer.Argument(help="Atlas directory.")],
+    store: Annotated[str, _option("store")],
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the points of an atlas to a Qdrant server, for serve --store. A run that was stopped goes on where it was.
+
+    Each build has a collection of its own; an old one stays until you delete it.
+    """
+    with _errors(as_json), build_progress(ERR) as progress:
+        server = _server(store)
+        done = upload_atlas(atlas, server, progress=lambda points, total: progress("upload", points, total))
+    if as_json:
+        _print_json(done.model_dump())
+    else:
+        counts = f"{done.points:,} points, {done.added:,} of them new"
+        OUT.print(f"{counts}: collection {done.collection} at {server.url}", highlight=False)
 
 
 def _withheld(atlas: Atlas) -> dict[str, Any] | None:

@@ -42,3 +42,4 @@ def configure(level: str = "INFO") -> None:
     handler.setFormatter(Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("mcp").setLevel(logging.WARNING)  # it notes every stateless request as a session that ends
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it notes every question to a Qdrant server

@@ -12,6 +12,8 @@ class Setting(NamedTuple):
     help: str
 
 
+STORE_API_KEY = "PROTATLAS_STORE_API_KEY"
+"""Variable of the Qdrant server's key: no flag, which every user of the machine could read."""
 SETTINGS = {
     setting.flag: setting
     for setting in (
@@ -20,6 +22,9 @@ SETTINGS = {
             "accessions", "PROTATLAS_ACCESSIONS", "", "Accession index to look up in, by protatlas index-accessions."
         ),
         Setting("restricted", "PROTATLAS_RESTRICTED", "", "List of accessions, MD5 keys and taxa that are not shown."),
+        Setting(
+            "store", "PROTATLAS_STORE", "", "Qdrant server with the points of the atlas, such as http://qdrant:6333."
+        ),
         Setting("host", "PROTATLAS_HOST", "127.0.0.1", "Address to listen on."),
         Setting("port", "PROTATLAS_PORT", "8000", "Port to listen on."),
         Setting("allow-host", "PROTATLAS_ALLOW_HOSTS", "", "Further Host header to accept, such as mcp.example.org."),

@@ -1,11 +1,13 @@
 """One suite for every store: what an atlas asks of it."""
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from protatlas.atlas.remote import RemoteStore
 from protatlas.atlas.store import (
     Between,
     Condition,
@@ -17,12 +19,14 @@ from protatlas.atlas.store import (
     Keys,
     Not,
     Point,
+    QdrantServer,
     SparseVector,
     StartsWith,
     Store,
     Words,
 )
 from protatlas.errors import AtlasDamaged
+from tests.fakes.qdrant_server import FakeQdrant, running
 
 WIDTH = 8
 COUNT = 600
@@ -51,18 +55,43 @@ def _point(row: int) -> Point:
     return Point(f"{row:032x}", payload, *_vectors(row))
 
 
-@pytest.fixture(scope="module", params=["edge", "edge reopened"])
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    path: Path = tmp_path_factory.mktemp("store") / "store"
-    written = EdgeStore.create(path, embedding_width=WIDTH)
-    written.add(_point(row) for row in range(COUNT))
-    written.add([Point("f" * 32, {"record": "member", "position": COUNT, "title": "member", "text": "member"})])
+def _all_points() -> Iterator[Point]:
+    yield from map(_point, range(COUNT))
+    yield Point("f" * 32, {"record": "member", "position": COUNT, "title": "member", "text": "member"})
+
+
+def _edge(folder: Path) -> EdgeStore:
+    written = EdgeStore.create(folder / "store", embedding_width=WIDTH)
+    written.add(_all_points())
     written.finish()
-    if request.param == "edge reopened":
-        written.close()
-        written = EdgeStore.load(path)
-    yield written
-    written.close()
+    return written
+
+
+@contextmanager
+def _in_process(folder: Path) -> Iterator[Store]:
+    with closing(_edge(folder)) as store:
+        yield store
+
+
+@contextmanager
+def _reopened(folder: Path) -> Iterator[Store]:
+    _edge(folder).close()
+    with closing(EdgeStore.load(folder / "store")) as store:
+        yield store
+
+
+@contextmanager
+def _on_a_server(_: Path) -> Iterator[Store]:
+    with running(FakeQdrant()) as address, closing(RemoteStore.connect(QdrantServer(address), "points")) as store:
+        store.create(embedding_width=WIDTH)
+        store.add(_all_points())
+        yield store
+
+
+@pytest.fixture(scope="module", params=[_in_process, _reopened, _on_a_server])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with request.param(tmp_path_factory.mktemp("store")) as opened:
+        yield opened
 
 
 def test_known_keys_come_back_and_unknown_ones_are_left_out(store: Store) -> None:
@@ -111,6 +140,14 @@ def test_a_ranking_puts_titles_with_its_words_first_and_loses_no_other_match(sto
     assert {payload["record"] for payload in found[:3]} == {"0", "1", "2"}
     assert {payload["record"] for payload in found[3:]} == {"3", "4"}
     assert total == 5
+
+
+def test_equal_ranks_keep_the_input_order_at_any_limit(store: Store) -> None:
+    for limit in (5, 40, 200):
+        found, total = store.find(Is("reviewed", "true"), ranking="kinase", limit=limit)
+
+        assert [payload["position"] for payload in found] == list(range(3, 3 + 2 * limit, 2))
+        assert total == COUNT // 2
 
 
 @pytest.mark.parametrize("weights", [(1.0, 0.0), (0.5, 0.5), (0.1, 0.9)])

@@ -114,8 +114,10 @@ def verify(atlas: Path, manifest: Manifest) -> None:
             raise AtlasDamaged(str(atlas), f"{name} is not as it was written", REBUILD)
 
 
-def _check_sizes(atlas: Path, manifest: Manifest) -> None:
+def _check_sizes(atlas: Path, manifest: Manifest, *, store: bool = True) -> None:
     for name, record in manifest.files.items():
+        if not store and name.startswith(f"{STORE}/"):
+            continue
         path = atlas / name
         if not path.is_file():
             raise AtlasDamaged(str(atlas), f"{name} is missing", REBUILD)
@@ -129,8 +131,8 @@ def write_manifest(atlas: Path, manifest: Manifest) -> None:
     (atlas / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
-def read_manifest(atlas: Path) -> Manifest:
-    """Manifest of the atlas at a path.
+def read_manifest(atlas: Path, *, store: bool = True) -> Manifest:
+    """Manifest of the atlas at a path; without its `store`, the files of that may be missing.
 
     Raises
     ------
@@ -156,5 +158,5 @@ def read_manifest(atlas: Path) -> Manifest:
     except ValidationError as error:
         fields = ", ".join(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
         raise AtlasDamaged(str(atlas), f"{MANIFEST} has bad fields: {fields}", "Build the atlas again.") from error
-    _check_sizes(atlas, manifest)
+    _check_sizes(atlas, manifest, store=store)
     return manifest

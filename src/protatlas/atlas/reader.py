@@ -31,11 +31,13 @@ from protatlas.atlas.store import (
     Keys,
     Neighbour,
     Not,
+    QdrantServer,
     SparseVector,
     StartsWith,
     Store,
 )
 from protatlas.atlas.summaries import member_of, summarise
+from protatlas.atlas.upload import open_remote
 from protatlas.errors import AtlasDamaged, DependencyUnavailable
 from protatlas.records import Cluster, Protein, Record, StoredStructure
 from protatlas.restrictions import Restrictions, refusal
@@ -113,17 +115,22 @@ class Atlas:
         self._shown = Not(self._withheld) if self.restrictions else Every()
 
     @classmethod
-    def open(cls, path: Path, *, restrictions: Restrictions | None = None) -> "Atlas":
-        """Atlas at a path; `restrictions` add to those of its own list.
+    def open(
+        cls, path: Path, *, restrictions: Restrictions | None = None, server: QdrantServer | None = None
+    ) -> "Atlas":
+        """Atlas at a path; `restrictions` add to those of its own list, its points may be on a server.
 
         Raises
         ------
         AtlasDamaged
             If it is not an atlas, or not one that this protatlas reads.
+        DependencyUnavailable
+            If the server cannot be asked, or does not have all of it.
         """
-        manifest = read_manifest(path)
+        manifest = read_manifest(path, store=server is None)
         both = own_restrictions(path, manifest) | (restrictions or Restrictions())
-        return cls(path, manifest, EdgeStore.load(path / STORE), restrictions=both)
+        store = EdgeStore.load(path / STORE) if server is None else open_remote(manifest, server)
+        return cls(path, manifest, store, restrictions=both)
 
     def close(self) -> None:
         """Let go of the files."""

@@ -5,18 +5,21 @@ The payload fields that can be asked for are in `FIELDS`; truth values are the k
 language above and the store below do not know each other.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 import qdrant_edge as qe
 
-from protatlas.errors import AtlasDamaged
+from protatlas.atlas.ranking import Ask, Hit, Payload, Scores, by_text, by_vectors, with_rest
+from protatlas.errors import AtlasDamaged, InvalidInput
 from protatlas.records import point_id
 
 Float1D = npt.NDArray[np.float32]
@@ -28,8 +31,7 @@ FEATURES = "features"
 MEMORY = qe.Memory.Cold
 """Everything is mapped from disk and read when asked for: the starter atlas opens in 0.3 s and 6 MB of memory of its
 own instead of 1.0 s and 105 MB; the first query by a vector takes 20 ms longer, later ones do not."""
-CANDIDATES = 256
-CANDIDATES_MAXIMUM = 8_192
+POINTS_AT_ONCE = 256
 
 FIELDS: dict[str, Literal["keyword", "text", "integer", "float"]] = {
     "identifier": "keyword",
@@ -159,10 +161,10 @@ class Neighbour:
 class Store(Protocol):
     """What an atlas asks of its store."""
 
-    def retrieve(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def retrieve(self, keys: Sequence[str]) -> dict[str, Payload]:
         """Payloads of the keys that are there."""
 
-    def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[dict[str, Any]], int]:
+    def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[Payload], int]:
         """Payloads that satisfy a condition, by BM25 of `ranking` or in input order, and their total number."""
 
     def nearest(
@@ -178,6 +180,46 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the files or the connection."""
+
+
+@dataclass(frozen=True)
+class QdrantServer:
+    """Where a Qdrant server listens, such as `http://qdrant:6333`, and the key that it asks for."""
+
+    url: str
+    api_key: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no address.
+
+        Raises
+        ------
+        InvalidInput
+            Without the address, which may hold a password.
+        """
+        if not self._is_address:
+            raise InvalidInput(
+                "store",
+                "this is no address of a Qdrant server",
+                "http://HOST:PORT or https://HOST:PORT, and a key, if any, in PROTATLAS_STORE_API_KEY",
+            )
+        if self.api_key is not None and not (self.api_key.isascii() and self.api_key.isprintable()):
+            raise InvalidInput("PROTATLAS_STORE_API_KEY", "it has characters that no key has", "printable ASCII")
+
+    @property
+    def _is_address(self) -> bool:
+        try:
+            parts = urlsplit(self.url)
+            is_given = bool(parts.hostname) and parts.port != 0
+        except ValueError:  # brackets that do not close, a port beyond 65535
+            return False
+        return is_given and parts.scheme in ("http", "https") and not (parts.username or parts.query or parts.fragment)
+
+    @property
+    def has_port(self) -> bool:
+        """Whether the address names a port; else it is that of the scheme for https, and 6333 for http."""
+        parts = urlsplit(self.url)
+        return parts.port is not None or parts.scheme == "https"
 
 
 class EdgeStore:
@@ -227,30 +269,33 @@ class EdgeStore:
         """Let go of the files."""
         self._shard.close()
 
-    def retrieve(self, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def retrieve(self, keys: Sequence[str]) -> dict[str, Payload]:
         """Payloads of the keys that are there."""
         records = self._shard.retrieve([point_id(key) for key in keys], with_payload=True, with_vector=False)
         return {_key(record): record.payload or {} for record in records}
 
-    def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[dict[str, Any]], int]:
+    def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[Payload], int]:
         """Payloads that satisfy a condition, by BM25 of `ranking` or in input order, and their total number."""
         where = _filter(condition)
         total = self._shard.count(qe.CountRequest(filter=where))
         if total == 0 or limit == 0:
             return [], total
-        order = qe.TextQuery("title", ranking) if ranking else qe.OrderBy("position")
-        query = qe.QueryRequest(limit=limit, query=order, filter=where, with_payload=True)
-        found = [point.payload or {} for point in self._shard.query(query)]
-        if ranking and len(found) < min(limit, total):
-            found += self._unranked(where, found, limit - len(found))
-        return found, total
+        if not ranking:
+            return self._in_order(where, limit), total
+        keys = by_text(lambda size: self._hits(where, ranking, size), limit=limit)
+        payloads = self.retrieve(keys)
+        ranked = [payloads[key] for key in keys]
+        return with_rest(ranked, lambda size: self._in_order(where, size), limit=min(limit, total)), total
 
-    def _unranked(self, where: qe.Filter, ranked: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
-        """Payloads that match but share no word with the ranking text, in input order."""
-        seen = {payload["key"] for payload in ranked}
-        query = qe.QueryRequest(limit=limit + len(seen), query=qe.OrderBy("position"), filter=where, with_payload=True)
-        rest = [point.payload or {} for point in self._shard.query(query)]
-        return [payload for payload in rest if payload["key"] not in seen][:limit]
+    def _in_order(self, where: qe.Filter, limit: int) -> list[Payload]:
+        query = qe.QueryRequest(limit=limit, query=qe.OrderBy("position"), filter=where, with_payload=True)
+        return [point.payload or {} for point in self._shard.query(query)]
+
+    def _hits(self, where: qe.Filter, ranking: str, size: int) -> list[Hit]:
+        query = qe.TextQuery("title", ranking)
+        request = qe.QueryRequest(limit=size, query=query, filter=where, with_payload=["position"])
+        found = self._shard.query(request)
+        return [Hit(_key(point), point.score, cast("Payload", point.payload)["position"]) for point in found]
 
     def nearest(
         self,
@@ -261,40 +306,19 @@ class EdgeStore:
         condition: Condition,
         limit: int,
     ) -> list[Neighbour]:
-        """Points by falling weighted sum of the two cosines, exact up to `CANDIDATES_MAXIMUM` candidates of each.
+        """Points by falling weighted sum of the two cosines, exact as `by_vectors` is."""
+        queries, where = (_dense_query(embedding), _sparse_query(features)), _filter(condition)
 
-        The lists of each vector grow until no point outside them can reach the result (Fagin's threshold rule).
-        """
-        queries = (_dense_query(embedding), _sparse_query(features))
-        size = max(CANDIDATES, limit)
-        while True:
-            lists = [self._scores(query, _filter(condition), size) for query in queries]
-            ranked = self._ranked(queries, lists, weights)[:limit]
-            unseen = sum(
-                weight * min(found.values()) for weight, found in zip(weights, lists, strict=True) if len(found) == size
-            )
-            exhausted = len(lists[0]) < size or size >= CANDIDATES_MAXIMUM
-            if exhausted or (len(ranked) == limit and ranked[-1][1] >= unseen):
-                return self._neighbours(ranked)
-            size *= 4
+        def scores(asks: Sequence[Ask]) -> list[Scores]:
+            return [self._scores(queries[ask.vector], where, ask) for ask in asks]
 
-    def _scores(self, query: qe.Query, where: qe.Filter, size: int) -> dict[UUID, float]:
-        """Scores of the points nearest by one vector, best first; by features only points that share one."""
-        request = qe.QueryRequest(limit=size, query=query, filter=where)
+        return self._neighbours(by_vectors(scores, weights=weights, limit=limit))
+
+    def _scores(self, query: qe.Query, where: qe.Filter, ask: Ask) -> Scores:
+        if ask.among is not None:
+            where = qe.Filter(must=[qe.HasIdCondition(cast("set[qe.PointId]", ask.among))])
+        request = qe.QueryRequest(limit=ask.size, query=query, filter=where)
         return {cast("UUID", point.id): point.score for point in self._shard.query(request)}
-
-    def _ranked(
-        self, queries: tuple[qe.Query, qe.Query], lists: list[dict[UUID, float]], weights: tuple[float, float]
-    ) -> list[tuple[UUID, float]]:
-        """All points of the lists with their similarity, 0 to 1, best first, ties by key."""
-        union = {*lists[0], *lists[1]}
-        similarity = dict.fromkeys(union, 0.0)
-        for query, found, weight in zip(queries, lists, weights, strict=True):
-            missing = qe.Filter(must=[qe.HasIdCondition(cast("set[qe.PointId]", union - found.keys()))])
-            for point, score in {**found, **self._scores(query, missing, len(union))}.items():
-                similarity[point] += weight * score
-        clipped = [(point, min(1.0, max(0.0, total))) for point, total in similarity.items()]
-        return sorted(clipped, key=lambda item: (-item[1], item[0].hex))
 
     def _neighbours(self, ranked: list[tuple[UUID, float]]) -> list[Neighbour]:
         """The ranked points with what is stored of them."""
@@ -302,11 +326,34 @@ class EdgeStore:
         records = {record.id: record for record in self._shard.retrieve(ids, with_payload=True, with_vector=[FEATURES])}
         return [_neighbour(records[point], similarity) for point, similarity in ranked]
 
+    def points(self) -> Iterator[Point]:
+        """All points in input order, as they were added."""
+        for first in count(0, POINTS_AT_ONCE):
+            where = _filter(Between("position", first, first + POINTS_AT_ONCE - 1))
+            request = qe.QueryRequest(
+                limit=POINTS_AT_ONCE, query=qe.OrderBy("position"), filter=where, with_payload=True, with_vector=True
+            )
+            found = self._shard.query(request)
+            yield from map(_point, found)
+            if not found:
+                return
+
+
+def _point(stored: qe.ScoredPoint) -> Point:
+    vectors = cast("dict[str, Any]", stored.vector) or {}
+    if EMBEDDING not in vectors:
+        return Point(_key(stored), stored.payload or {})
+    embedding = np.asarray(vectors[EMBEDDING], np.float32)
+    return Point(_key(stored), stored.payload or {}, embedding, _sparse(vectors[FEATURES]))
+
+
+def _sparse(vector: qe.SparseVector) -> SparseVector:
+    return SparseVector(np.asarray(vector.indices, np.int32), np.asarray(vector.values, np.float32))
+
 
 def _neighbour(record: qe.Record, similarity: float) -> Neighbour:
     vector = cast("dict[str, qe.SparseVector]", record.vector)[FEATURES]
-    features = SparseVector(np.asarray(vector.indices, np.int32), np.asarray(vector.values, np.float32))
-    return Neighbour(_key(record), similarity, record.payload or {}, features)
+    return Neighbour(_key(record), similarity, record.payload or {}, _sparse(vector))
 
 
 def _key(point: qe.Record | qe.ScoredPoint) -> str:
