@@ -35,6 +35,7 @@ from protatlas.sequences import read_text
 from protatlas.sequences.files import STDIN, raw_stream
 from protatlas.server import Page, build_server, http_app, leave, serve_http, serve_stdio
 from protatlas.settings import SETTINGS, STORE_API_KEY
+from protatlas.structures.report import StructureReport
 from protatlas.tools import TOOLS
 from protatlas.tools.accessions import AccessionArguments, lookup_accession
 from protatlas.tools.calls import Metrics
@@ -195,7 +196,9 @@ def build(
     domain_families: Annotated[int | None, typer.Option(help="Pfam families behind the table of domains.")] = None,
     go: Annotated[Path | None, typer.Option(help="Table of GO terms.", exists=True)] = None,
     lineages: Annotated[Path | None, typer.Option(help="Table of lineages by organism.", exists=True)] = None,
-    structures: Annotated[Path | None, typer.Option(help="Archive of coordinates.", exists=True)] = None,
+    structures: Annotated[
+        Path | None, typer.Option(help="Folder of PDB, mmCIF and BinaryCIF files, or an archive of them.", exists=True)
+    ] = None,
     secondary: Annotated[
         Path | None, typer.Option(help="Secondary and primary accessions, as in UniProt's sec_ac.txt.", exists=True)
     ] = None,
@@ -290,6 +293,23 @@ def _print_report(report: Report) -> None:
         ERR.print(f"  {skip.file} line {skip.line} {skip.identifier}: {skip.reason}", markup=False, highlight=False)
     if len(report.skipped) > SHOWN:
         ERR.print(f"  and {len(report.skipped) - SHOWN} more, in {REPORT} of the atlas", highlight=False)
+    if report.structures:
+        _print_structures(report.structures)
+
+
+def _print_structures(report: StructureReport) -> None:
+    kept = f" ({report.kept} of them from the old atlas)" if report.kept else ""
+    counts = (
+        f"structures of {report.proteins} proteins{kept}; {report.used} files used, {report.surpassed} surpassed by "
+        f"better ones, {len(report.unmatched)} unmatched, {len(report.unreadable)} unreadable, "
+        f"{len(report.without_plddt)} without pLDDT"
+    )
+    ERR.print(f"{report.files} coordinate files: {counts}", highlight=False)
+    named = (*report.unreadable, *report.unmatched, *report.without_plddt)
+    for file in named[:SHOWN]:
+        ERR.print(f"  {file.file}: {file.reason}", markup=False, highlight=False)
+    if len(named) > SHOWN:
+        ERR.print(f"  and {len(named) - SHOWN} more, in {REPORT} of the atlas", highlight=False)
 
 
 @cli.command()

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
+StructureKind = Literal["experimental", "predicted", "unknown"]
 Reliability = Literal["high", "medium", "low", "none"]
 Category = Literal[
     "Catalytic function",
@@ -154,13 +155,14 @@ class StoredStructure(Record):
     """What is known of the coordinates that an atlas stores for a protein.
 
     `first` and `last` bound the residues with coordinates; `identity` is the share of them (0 to 1) whose residue
-    equals that of the protein; `mean_plddt` and `ptm` are 0 to 1, null for experimental structures.
+    equals that of the protein; `mean_plddt` and `ptm` are 0 to 1, null for experimental structures and where they are
+    not known. The kind is unknown where the source states neither an experiment nor a program.
     """
 
     protein_hash: str
     entry: str
     chain: str
-    kind: Literal["experimental", "predicted"]
+    kind: StructureKind
     method: str | None
     first: int
     last: int

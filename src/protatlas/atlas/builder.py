@@ -1,8 +1,9 @@
 """From FASTA files to an atlas, in stages, finished by one rename.
 
-The stages are read, deduplicate, domains, annotate, encode (with the features), cluster, index (with the tables and the
-labels of clusters) and check. All work is done in `NAME.atlas.partial`, in chunks (`protatlas.atlas.scratch`): a build
-that was killed goes on with what is there, and the old atlas stays until the new one is whole.
+The stages are read, deduplicate, domains, annotate, encode (with the features), cluster, structures, index (with the
+tables and the labels of clusters) and check. All work is done in `NAME.atlas.partial`, in chunks
+(`protatlas.atlas.scratch`): a build that was killed goes on with what is there, and the old atlas stays until the new
+one is whole.
 """
 
 import json
@@ -25,6 +26,7 @@ from protatlas.atlas.indexing import Counts, check_atlas, write_atlas
 from protatlas.atlas.ingest import PROTEINS, Report, deduplicate, read_records
 from protatlas.atlas.plan import BuildPlan, Progress
 from protatlas.atlas.scratch import Scratch, threads
+from protatlas.atlas.structuring import store_structures
 from protatlas.atlas.tables import VectorTable, read_proteins_table
 from protatlas.engines.domains import DomainScanner
 from protatlas.engines.encoders import Encoder
@@ -32,7 +34,7 @@ from protatlas.engines.features import FeatureSet
 from protatlas.errors import InvalidInput, ProtatlasError
 from protatlas.records import Protein
 from protatlas.restrictions import Restrictions
-from protatlas.structures.coordinates import StructureArchive
+from protatlas.structures.coordinates import StructureArchive, check_archive
 
 OWNERS = "owners"
 
@@ -53,6 +55,8 @@ def build_atlas(
     features.check_encoder(encoder)
     if plan.restricted:
         Restrictions.read(plan.restricted)
+    if plan.structures and not plan.structures.is_dir():
+        check_archive(plan.structures)
     try:
         plan.output.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(plan.output.with_name(plan.output.name + ".lock")):
@@ -104,6 +108,7 @@ class _Build:
         self._encode(chunks, report)
         keys = [protein.key for protein in self.scratch.each_protein(PROTEINS, chunks)]
         owners = self._cluster(chunks, keys)
+        report = self._store_structures(chunks, report)
         atlas = self.scratch.folder / "atlas"
         shutil.rmtree(atlas, ignore_errors=True)
         counts = write_atlas(
@@ -157,9 +162,29 @@ class _Build:
 
     @cached_property
     def _structures(self) -> Path | None:
-        """Archive of coordinates: that of the plan, else that of the old atlas."""
+        """Archive of coordinates: that of the plan, or made of its folder, else that of the old atlas."""
+        if self._structure_folder:
+            return self.scratch.folder / layout.STRUCTURES
+        return self.plan.structures or self._old_structures
+
+    @cached_property
+    def _old_structures(self) -> Path | None:
         old = self.plan.output / layout.STRUCTURES
-        return self.plan.structures or (old if self.old and old.is_file() else None)
+        return old if self.old and old.is_file() else None
+
+    @cached_property
+    def _structure_folder(self) -> Path | None:
+        return self.plan.structures if self.plan.structures and self.plan.structures.is_dir() else None
+
+    def _store_structures(self, chunks: int, report: Report) -> Report:
+        """Make the archive of the folder of coordinates, where there is one; report with the account of its files."""
+        if self._structure_folder is None:
+            return report
+        progress = partial(self.progress, "structures")
+        found = store_structures(
+            self.scratch, chunks, self._structure_folder, base=self._old_structures, progress=progress
+        )
+        return report.model_copy(update={"structures": found})
 
     @cached_property
     def _restricted(self) -> str:

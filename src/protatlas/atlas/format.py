@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from protatlas.errors import AtlasDamaged
 from protatlas.records import Record
+from protatlas.structures.report import coordinate_files
 
 FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
@@ -86,7 +87,10 @@ class Manifest(Record):
 
 
 def sha256_of(path: Path) -> str:
-    """Lowercase hex SHA-256 of a file, read in blocks."""
+    """Lowercase hex SHA-256 of a file, read in blocks; of a folder that of its files' list, as by `sha256sum`."""
+    if path.is_dir():
+        files = [(file, sha256_of(path / file)) for file in coordinate_files(path)]
+        return hashlib.sha256("".join(f"{digest}  {file}\n" for file, digest in files).encode()).hexdigest()
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -18,6 +18,7 @@ from protatlas.headers import parse_header
 from protatlas.records import Protein, Record
 from protatlas.sequences import Entry, IngestReport, NoProteins, Skipped, read_fasta
 from protatlas.sequences.fasta import UNNAMED_NOTE
+from protatlas.structures.report import StructureReport
 
 READ, PROTEINS = "read", "proteins"
 
@@ -55,6 +56,7 @@ class Report(Record):
     else it is merged: its names lead to the same protein. `notes` counts the records that were changed, or are
     uncommon, by what was done; `conflicts` are accessions of more than one sequence, all of which are kept. In an
     update `from_atlas` proteins come from the older atlas; they count among `proteins` and not among `records_read`.
+    `structures` is the account of the coordinate files, null where the build was given no folder of them.
     """
 
     records_read: int
@@ -65,6 +67,7 @@ class Report(Record):
     skipped: tuple[SkippedRecord, ...]
     notes: dict[str, int]
     from_atlas: int = 0
+    structures: StructureReport | None = None
 
 
 class NothingKept(InvalidArguments):

@@ -21,8 +21,8 @@ class BuildPlan:
 
     `domains`, `go` and `lineages` are tables (`protatlas.atlas.annotations`); `pfam` is an HMM file to find domains
     with instead; `domain_families` is the number of families that the table of domains was searched with, where it is
-    known; `structures` is an archive of coordinates (`StructureArchive`); `secondary` is
-    a list of secondary accessions;
+    known; `structures` is a folder of coordinate files (`protatlas.structures.collecting`) or an archive of them
+    (`StructureArchive`); `secondary` is a list of secondary accessions;
     `terms` holds what is known of the terms of a source, by its role; `strict` refuses the first record with a problem;
     `taxonomy` looks up the lineages of taxon ids; `clusters` are by features or by sequence identity; `update` adds the
     files to the atlas at the output; `restricted` is a list of what the atlas does not show (`Restrictions`).
@@ -59,7 +59,7 @@ class BuildPlan:
         ]
         return tuple(
             Source(
-                name=path.name,
+                name=path.name or path.resolve().name,
                 role=role,
                 sha256=sha256_of(path),
                 licence=self.terms[role].licence if role in self.terms else None,

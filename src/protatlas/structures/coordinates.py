@@ -1,8 +1,8 @@
 """Stored coordinates of a protein, and how a caller wants to see them.
 
-Every coordinate file is mmCIF with one chain `A` whose residue numbers are 1 to N of the protein's sequence. Residues
-without coordinates are simply not there. The B-factor column holds pLDDT on the scale 0 to 100 for predicted
-structures, and 0 where the source states none.
+Every coordinate file is BinaryCIF, or mmCIF in older archives, with one chain `A` whose residue numbers are 1 to N of
+the protein's sequence. Residues without coordinates are simply not there. The B-factor column holds pLDDT on the scale
+0 to 100 where the record has a mean pLDDT, else what the source has there, and 0 where it states none.
 """
 
 import csv
@@ -20,12 +20,17 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from protatlas.errors import AtlasDamaged, HighlightMismatch, InvalidInput
 from protatlas.records import Record, StoredStructure
-from protatlas.structures.mmcif import CHAIN, read_table
+from protatlas.structures.binarycif import BadBinaryCif, read_binary_cif
+from protatlas.structures.mmcif import CHAIN, read_table, write_tables
 
 Representation = Literal["cartoon", "surface"]
 Orientation = Literal["front", "back", "left", "right", "top", "bottom"]
 ColorBy = Literal["chain", "confidence", "feature"]
 MAX_HIGHLIGHTS = 32
+INDEX = "index.tsv"
+BINARY, TEXT = "bcif", "cif"
+# Categories of the stored files, in the order in which they are shown.
+CATEGORIES = ("entry", "struct", "entity", "entity_poly", "struct_conf", "struct_sheet_range", "atom_site")
 
 
 class Wish(Record):
@@ -88,7 +93,7 @@ class Structure:
     Parameters
     ----------
     content
-        The mmCIF file, UTF-8.
+        The coordinates as an mmCIF file, UTF-8.
     record
         Its provenance.
     """
@@ -126,7 +131,7 @@ class Structure:
     @property
     def has_confidence(self) -> bool:
         """Whether the B-factor column holds pLDDT."""
-        return self.record.kind == "predicted"
+        return self.record.mean_plddt is not None
 
     @cached_property
     def _atoms(self) -> list[dict[str, str]]:
@@ -138,7 +143,7 @@ class Structure:
 
 
 class StructureArchive:
-    """Coordinate files of an atlas in one zip: `index.tsv` and a `<protein_hash>.cif` for each of its rows.
+    """Coordinate files of an atlas in one zip: `index.tsv` and for each of its rows a `<protein_hash>.bcif` or `.cif`.
 
     Parameters
     ----------
@@ -153,8 +158,8 @@ class StructureArchive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        rows = csv.DictReader(io.StringIO(self._read("index.tsv").decode("utf-8")), delimiter="\t")
         try:
+            rows = csv.DictReader(io.StringIO(self._read(INDEX)[1].decode("utf-8")), delimiter="\t")
             records = [StoredStructure.model_validate(_filled(row)) for row in rows]
         except ValidationError as error:
             raise self._damaged(f"its index.tsv has {error.error_count()} wrong values") from error
@@ -163,17 +168,49 @@ class StructureArchive:
     def load(self, protein_hash: str) -> Structure | None:
         """Structure of a protein; None where the archive has none."""
         record = self.records.get(protein_hash)
-        return Structure(self._read(f"{protein_hash}.cif"), record) if record else None
+        if record is None:
+            return None
+        name, content = self.raw(protein_hash)
+        try:
+            return Structure(_text(content) if name.endswith(BINARY) else content, record)
+        except BadBinaryCif as error:
+            raise self._damaged(f"{name} cannot be read") from error
 
-    def _read(self, name: str) -> bytes:
+    def raw(self, protein_hash: str) -> tuple[str, bytes]:
+        """Name and bytes of the coordinate file of a protein that has one."""
+        return self._read(f"{protein_hash}.{BINARY}", f"{protein_hash}.{TEXT}")
+
+    def _read(self, *names: str) -> tuple[str, bytes]:
+        """Name and bytes of the first of the files that is there."""
         try:
             with ZipFile(self.path) as archive:
-                return archive.read(name)
+                name = next((name for name in names if name in archive.NameToInfo), names[-1])
+                return name, archive.read(name)
         except (OSError, BadZipFile, KeyError, NotImplementedError) as error:
-            raise self._damaged(f"{name} cannot be read") from error
+            raise self._damaged(f"{names[-1]} cannot be read") from error
 
     def _damaged(self, problem: str) -> AtlasDamaged:
         return AtlasDamaged(str(self.path), problem, "Build the atlas again.")
+
+
+def check_archive(path: Path) -> None:
+    """Refuse a file that is no archive of structures.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be read as one.
+    """
+    try:
+        StructureArchive(path)
+    except AtlasDamaged as error:
+        expected = "a folder of PDB, mmCIF and BinaryCIF files, or the structures.zip of an atlas"
+        raise InvalidInput("structures", f"{path} is no archive of structures", expected) from error
+
+
+def _text(content: bytes) -> bytes:
+    """A BinaryCIF file as mmCIF, which all that draw it understand."""
+    return write_tables(*read_binary_cif(content, CATEGORIES))
 
 
 def _filled(row: Mapping[str, str]) -> dict[str, str | None]:
@@ -257,7 +294,7 @@ def _numbering_hint(structure: Structure, number: int, expected: str) -> str | N
 def view_warnings(structure: Structure, view: View) -> list[str]:
     """What a reader of the picture should know; empty where nothing is amiss."""
     record, warnings = structure.record, []
-    if record.kind == "experimental" and record.identity < 1:
+    if record.identity < 1:
         other = round((1 - record.identity) * record.residues)
         warnings.append(
             f"{record.entry} chain {record.chain} has another residue at {other} of {record.residues} places."
@@ -265,7 +302,8 @@ def view_warnings(structure: Structure, view: View) -> list[str]:
     if structure.is_backbone_only:
         warnings.append("The coordinates hold the backbone only (N, CA, C, O): there are no side chains.")
     if view.color_by == "confidence" and not structure.has_confidence:
-        warnings.append("An experimental structure has no pLDDT: the picture is grey.")
+        reason = "An experimental structure" if record.kind == "experimental" else f"{record.entry}"
+        warnings.append(f"{reason} has no pLDDT: the picture is grey.")
     return warnings
 
 

@@ -4,9 +4,9 @@ The category and item names are those of the PDBx/mmCIF dictionary (https://mmci
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 THREE_LETTER = {
     "A": "ALA",
@@ -58,8 +58,23 @@ HELIX_STATES, STRAND_STATES = "HGI", "E"
 _TOKEN = re.compile(
     r"(?<!\S)'(?P<single>.*?)'(?=\s|\Z)|(?<!\S)\"(?P<double>.*?)\"(?=\s|\Z)|(?P<comment>(?<!\S)#.*)|(?P<bare>\S+)"
 )
+# Values that need no quotes: no blank, no reserved start, no keyword (https://www.iucr.org/resources/cif/spec).
+_BARE = re.compile(r"(?i)(?!data_|save_|loop_|stop_|global_)[^\s_#$'\"\[\];][^\s]*")
 
 Point = tuple[float, float, float]
+
+
+class Located(Protocol):
+    """Whatever has a number in a chain and a DSSP state."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102 - said above
+
+    @property
+    def state(self) -> str: ...  # noqa: D102
+
+
+AnyResidue = TypeVar("AnyResidue", bound=Located)
 
 
 class Residue(NamedTuple):
@@ -105,6 +120,18 @@ def write_chain(name: str, title: str, residues: Sequence[Residue]) -> bytes:
         *_table("atom_site", ATOM_ITEMS, _atom_rows(residues)),
     ]
     return ("\n".join(blocks) + "\n").encode("ascii")
+
+
+def write_tables(name: str, tables: Mapping[str, Mapping[str, Sequence[str]]]) -> bytes:
+    """Text of an mmCIF file with one data block: item to values of each category, which has a row or more."""
+    lines = [f"data_{name}"]
+    for category, table in tables.items():
+        rows = [" ".join(map(_bare_or_quoted, row)) for row in zip(*table.values(), strict=True)]
+        if len(rows) == 1:
+            lines += [f"_{category}.{item} {_bare_or_quoted(values[0])}" for item, values in table.items()]
+        else:
+            lines += _table(category, tuple(table), rows)
+    return ("\n".join(lines) + "\n").encode("utf-8")
 
 
 def read_table(text: str, category: str) -> list[dict[str, str]]:
@@ -191,17 +218,17 @@ def _atom_rows(residues: Sequence[Residue]) -> Iterator[str]:
 
 def _helices(residues: Sequence[Residue]) -> list[str]:
     rows = [
-        f"HELX_P HELX_P{at} {_ends(first, last)}" for at, (first, last) in enumerate(_runs(residues, HELIX_STATES), 1)
+        f"HELX_P HELX_P{at} {_ends(first, last)}" for at, (first, last) in enumerate(runs(residues, HELIX_STATES), 1)
     ]
-    return _table("struct_conf", ("conf_type_id", "id", *_END_ITEMS), rows) if rows else []
+    return _table("struct_conf", ("conf_type_id", "id", *END_ITEMS), rows) if rows else []
 
 
 def _strands(residues: Sequence[Residue]) -> list[str]:
-    rows = [f"1 {at} {_ends(first, last)}" for at, (first, last) in enumerate(_runs(residues, STRAND_STATES), 1)]
-    return _table("struct_sheet_range", ("sheet_id", "id", *_END_ITEMS), rows) if rows else []
+    rows = [f"1 {at} {_ends(first, last)}" for at, (first, last) in enumerate(runs(residues, STRAND_STATES), 1)]
+    return _table("struct_sheet_range", ("sheet_id", "id", *END_ITEMS), rows) if rows else []
 
 
-_END_ITEMS = tuple(
+END_ITEMS = tuple(
     f"{end}_{item}"
     for end in ("beg", "end")
     for item in ("label_comp_id", "label_asym_id", "label_seq_id", "auth_comp_id", "auth_asym_id", "auth_seq_id")
@@ -213,7 +240,7 @@ def _ends(first: Residue, last: Residue) -> str:
     return f"{names[0]} {names[0]} {names[1]} {names[1]}"
 
 
-def _runs(residues: Sequence[Residue], states: str) -> Iterator[tuple[Residue, Residue]]:
+def runs(residues: Sequence[AnyResidue], states: str) -> Iterator[tuple[AnyResidue, AnyResidue]]:
     """First and last residue of each stretch whose states are in `states`, in chain order; a gap ends a stretch."""
     first = previous = None
     for residue in residues:
@@ -231,6 +258,10 @@ def _runs(residues: Sequence[Residue], states: str) -> Iterator[tuple[Residue, R
 
 def _table(category: str, items: Sequence[str], rows: "Iterator[str] | Sequence[str]") -> list[str]:
     return ["loop_", *(f"_{category}.{item}" for item in items), *rows, "#"]
+
+
+def _bare_or_quoted(text: str) -> str:
+    return text if _BARE.fullmatch(text) else _quoted(text)
 
 
 def _quoted(text: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from protatlas.app import App
 from protatlas.errors import DependencyUnavailable, InvalidInput, SequenceTooLongToFold
-from protatlas.records import protein_hash
+from protatlas.records import StructureKind, protein_hash
 from protatlas.sequences import clean_sequence
 from protatlas.structures.coordinates import Structure, View, check_view, view_warnings, viewer_payload
 from protatlas.tools.answers import Sourced, provenance
@@ -47,7 +47,7 @@ class StructureSource(Answer):
     kind: Annotated[Literal["atlas", "fold"], Field(description="Stored, or folded for this call.")]
     folded_on_miss: bool
     model: str | None
-    structure_kind: Literal["experimental", "predicted"]
+    structure_kind: StructureKind
     entry: str
     entry_chain: str
     method: str | None
