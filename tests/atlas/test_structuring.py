@@ -288,6 +288,19 @@ def test_selenomethionine_is_stored_as_methionine(tmp_path: Path) -> None:
     assert files.positions(_stored(archive, HBA)).keys() == files.positions(_starter(HBA)).keys()
 
 
+@pytest.mark.parametrize("value", ["?", "nan", "1e9"])
+def test_a_residue_whose_coordinates_are_no_numbers_is_left_out(tmp_path: Path, value: str) -> None:
+    block = files.cif_block(files.assembled([_hba()], XRAY))
+    column = block.find_values("_atom_site.Cartn_y")
+    column[0] = value
+    files.put(tmp_path / "in", "x.cif", block.as_string().encode())
+
+    archive, _ = _store(tmp_path)
+
+    assert _stored(archive, HBA).record.residues == 140
+    assert _stored(archive, HBA).record.first == 3
+
+
 def test_bad_and_foreign_files_are_named_and_stop_nothing(models: App, tmp_path: Path) -> None:
     whole = files.bcif(files.assembled([_hba()], XRAY))
     put = {

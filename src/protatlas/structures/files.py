@@ -38,6 +38,8 @@ CATEGORIES = (
     "ma_qa_metric",
     "ma_qa_metric_global",
 )
+MAX_VALUE = 1e6
+"""Coordinate (ångström) or B-factor; larger ones do not fit into 32 bits with three decimals."""
 # Neighbouring C-alphas are 3.8 Å apart, 2.9 Å across a cis peptide bond.
 BOND_REACH = 4.2
 _EXTENSIONS = re.compile(r"(?i)(\.(pdb|ent|cif|mmcif|bcif|gz))+$")
@@ -223,6 +225,11 @@ def b_factor(residue: gemmi.Residue) -> float:
     return float(residue.find_atom("CA", "*").b_iso)
 
 
+def _is_located(atom: gemmi.Atom) -> bool:
+    """Whether the numbers of an atom are some; a file may have `?` or `NaN` for them."""
+    return all(abs(value) < MAX_VALUE for value in (*atom.pos.tolist(), atom.occ, atom.b_iso))
+
+
 def _alpha_carbon(residue: gemmi.Residue) -> gemmi.Atom | None:
     """C-alpha of a residue; an ion of calcium is none."""
     return residue.find_atom("CA", "*", gemmi.Element("C"))
@@ -233,7 +240,7 @@ def _chains(structure: gemmi.Structure, spans: Sequence[Span]) -> Iterator[Chain
         polymer = chain.get_polymer()
         if not polymer or polymer.check_polymer_type() != gemmi.PolymerType.PeptideL:
             continue
-        residues = [residue for residue in polymer.first_conformer() if _alpha_carbon(residue)]
+        residues = [of for of in polymer.first_conformer() if _alpha_carbon(of) and all(map(_is_located, of))]
         if not residues:
             continue
         entity = structure.get_entity_of(polymer)

@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+LETTERS = b"ACDEFGHIKLMNPQRSTVWY"
+CODES = np.full(256, -1, np.int64)
+CODES[np.frombuffer(LETTERS, np.uint8)] = np.arange(len(LETTERS))
 # A stretch begins where this many residues are equal. Two differences in 50 residues, the most that are accepted, leave
 # equal runs of 16, which hold a whole word of every eighth position.
 WORD, STRIDE, SHORT = 8, 8, 100
@@ -107,7 +109,7 @@ class ChainIndex:
 
 def _words(sequence: str) -> Ints:
     """Code of the word at each offset, shape (length - WORD + 1,); -1 where it holds an unknown letter."""
-    codes = np.array([LETTERS.find(letter) for letter in sequence], np.int64)
+    codes = CODES[np.frombuffer(sequence.encode("ascii"), np.uint8)]
     if len(codes) < WORD:
         return np.empty(0, np.int64)
     windows = np.lib.stride_tricks.sliding_window_view(codes, WORD)
@@ -127,7 +129,7 @@ def _stretches(protein: str, chain: str, shifts: Sequence[int]) -> list[tuple[in
         sums = np.concatenate([[0], np.cumsum(scores)])
         gains = sums - np.minimum.accumulate(sums)
         last = int(gains.argmax())
-        first = last - 1 - int(sums[last - 1 :: -1].argmin()) if last else 0
+        first = int(sums[: last + 1].argmin())
         if gains[last] >= WORD:
             found.append((int(gains[last]), Stretch(start + first, start + first - shift, last - first)))
     return found
