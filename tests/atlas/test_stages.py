@@ -13,16 +13,21 @@ import pytest
 from pyarrow import ipc
 
 from protatlas.app import App
+from protatlas.atlas import annotating, structuring
 from protatlas.atlas import scratch as scratch_module
 from protatlas.atlas.builder import build_atlas
 from protatlas.atlas.format import Manifest, verify
 from protatlas.atlas.ingest import Report
 from protatlas.atlas.plan import BuildPlan
 from protatlas.atlas.reader import Atlas
+from protatlas.atlas.starter import starter_files
 from protatlas.engines import linclust as linclust_module
 from protatlas.errors import AtlasDamaged, DependencyUnavailable, InvalidInput
 from protatlas.records import protein_hash
+from protatlas.structures.coordinates import StructureArchive
+from tests.fakes.families import write_family
 from tests.known_proteins import HBA, HBB, UBIQUITIN
+from tests.structures.coordinate_files import put
 
 VARIANTS = [HBB[:row] + "A" + HBB[row + 1 :] for row in range(20, 60, 2)] + [HBA[row:] for row in range(20)]
 UNIQUE = dict.fromkeys(VARIANTS)
@@ -43,26 +48,28 @@ def _plan(folder: Path, fasta: Path, **more: object) -> BuildPlan:
 
 
 def _content(path: Path) -> dict[str, object]:
-    """What an atlas says: proteins, clusters, vectors, neighbours."""
+    """What an atlas says: proteins, clusters, vectors, structures."""
     tables = {name: pq.read_table(path / "tables" / f"{name}.parquet").to_pylist() for name in ("proteins", "clusters")}
     with ipc.open_file(path / "tables" / "vectors.arrow") as file:
         tables["vectors"] = file.read_all().to_pylist()
     atlas = Atlas.open(path)
     stored = {row["protein_hash"]: atlas.protein(row["protein_hash"]) for row in tables["proteins"]}
     atlas.close()
-    return tables | {"stored": stored}
+    archive = path / "structures.zip"
+    return tables | {"stored": stored, "structures": archive.read_bytes() if archive.exists() else None}
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from protatlas.app import App
-from protatlas.atlas import scratch
+from protatlas.atlas import annotating, scratch, structuring
 from protatlas.atlas.builder import build_atlas
 from protatlas.atlas.plan import BuildPlan
 
-scratch.CHUNK = 8
-fasta, output, stage, at = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+scratch.CHUNK, annotating.DOMAIN_CHUNKS, structuring.FILES = 8, 1, 1
+fasta, pfam, structures, output = map(Path, sys.argv[1:5])
+stage, at = sys.argv[5], int(sys.argv[6])
 seen = 0
 
 def progress(name, done, total):
@@ -72,8 +79,8 @@ def progress(name, done, total):
         os.kill(os.getpid(), signal.SIGKILL)
 
 app = App()
-build_atlas(BuildPlan(fasta=(fasta,), output=output, name="own"), encoder=app.encoder, features=app.features,
-            progress=progress)
+plan = BuildPlan(fasta=(fasta,), output=output, name="own", pfam=pfam, structures=structures)
+build_atlas(plan, encoder=app.encoder, features=app.features, progress=progress)
 """
 
 
@@ -83,9 +90,11 @@ build_atlas(BuildPlan(fasta=(fasta,), output=output, name="own"), encoder=app.en
         ("read", 0),
         ("read", 2),
         ("deduplicate", 1),
+        ("domains", 2),
         ("annotate", 2),
         ("encode", 2),
         ("cluster", 0),
+        ("structures", 1),
         ("index", 1),
         ("check", 0),
     ],
@@ -93,12 +102,23 @@ build_atlas(BuildPlan(fasta=(fasta,), output=output, name="own"), encoder=app.en
 def test_a_build_killed_in_any_stage_goes_on_and_gives_the_same_atlas(
     models: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, at: int
 ) -> None:
-    monkeypatch.setattr(scratch_module, "CHUNK", 8)
+    for module, name, size in (
+        (scratch_module, "CHUNK", 8),
+        (annotating, "DOMAIN_CHUNKS", 1),
+        (structuring, "FILES", 1),
+    ):
+        monkeypatch.setattr(module, name, size)
     fasta = _fasta(tmp_path / "own.faa", VARIANTS)
-    whole = _plan(tmp_path / "whole", fasta)
+    inputs = {"pfam": write_family(tmp_path / "globin.hmm", HBB, threshold=25.0), "structures": tmp_path / "structures"}
+    starter = StructureArchive(starter_files() / "structures.zip")
+    for sequence in (HBA, HBB):
+        structure = starter.load(protein_hash(sequence))
+        assert structure is not None
+        put(inputs["structures"], f"{protein_hash(sequence)}.cif", structure.content)
+    whole = _plan(tmp_path / "whole", fasta, **inputs)
     _build(models, whole)
-    plan = _plan(tmp_path / "killed", fasta)
-    command = [sys.executable, "-c", KILLED, str(fasta), str(plan.output), stage, str(at)]
+    plan = _plan(tmp_path / "killed", fasta, **inputs)
+    command = [sys.executable, "-c", KILLED, str(fasta), *map(str, inputs.values()), str(plan.output), stage, str(at)]
 
     killed = subprocess.run(command, check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert killed.returncode == -9
@@ -113,7 +133,7 @@ def test_a_build_killed_in_any_stage_goes_on_and_gives_the_same_atlas(
     )
 
     assert _content(plan.output) == _content(whole.output)
-    assert bool(left) == (stage in ("encode", "cluster", "index", "check"))
+    assert bool(left) == (stage in ("encode", "cluster", "structures", "index", "check"))
     assert sorted(path.name for path in plan.output.parent.iterdir()) == ["own.atlas", "own.atlas.lock"]
 
 

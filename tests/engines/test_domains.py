@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
-from pyhmmer.easel import Alphabet, TextSequence
-from pyhmmer.plan7 import Background, Builder
 
 from protatlas.engines.domains import DomainScanner
 from protatlas.errors import DependencyUnavailable
+from tests.fakes.families import write_family
 from tests.known_proteins import UBIQUITIN
 
 INSULIN = (
@@ -15,22 +14,9 @@ INSULIN = (
 )
 
 
-def write_family(path: Path, *, threshold: float | None) -> Path:
-    alphabet = Alphabet.amino()
-    sequence = TextSequence(name="ubiquitin", sequence=UBIQUITIN).digitize(alphabet)
-    family, _, _ = Builder(alphabet).build(sequence, Background(alphabet))
-    family.accession = "PF00240.27"
-    family.description = "Ubiquitin family"
-    if threshold is not None:
-        family.cutoffs.gathering = (threshold, threshold)
-    with path.open("wb") as file:
-        family.write(file)
-    return path
-
-
 @pytest.fixture
 def scanner(tmp_path: Path) -> DomainScanner:
-    return DomainScanner(write_family(tmp_path / "family (1).hmm", threshold=25.0))
+    return DomainScanner(write_family(tmp_path / "family (1).hmm", UBIQUITIN, threshold=25.0))
 
 
 def test_three_repeats_are_three_domains_at_their_places(scanner: DomainScanner) -> None:
@@ -49,13 +35,13 @@ def test_every_sequence_has_an_answer_in_its_order(scanner: DomainScanner) -> No
 
 
 def test_score_below_the_gathering_threshold_is_no_domain(tmp_path: Path) -> None:
-    strict = DomainScanner(write_family(tmp_path / "strict.hmm", threshold=1000.0))
+    strict = DomainScanner(write_family(tmp_path / "strict.hmm", UBIQUITIN, threshold=1000.0))
     assert list(strict.scan([("a", UBIQUITIN)])) == [("a", ())]
 
 
 def test_family_without_threshold_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(DependencyUnavailable, match=r"gathering threshold.*ubiquitin"):
-        DomainScanner(write_family(tmp_path / "loose.hmm", threshold=None))
+        DomainScanner(write_family(tmp_path / "loose.hmm", UBIQUITIN, threshold=None))
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
