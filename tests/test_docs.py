@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from protatlas import __version__
+from protatlas.engines.features import open_features
 from protatlas.errors import ProtatlasError
 from protatlas.settings import SETTINGS
 from protatlas.tools import TOOLS
@@ -28,6 +29,15 @@ def test_the_tools_page_is_up_to_date() -> None:
     checked = subprocess.run(command, check=False, capture_output=True, text=True)
 
     assert checked.returncode == 0, checked.stderr
+
+
+def test_the_gallery_is_of_the_pack_that_ships_and_has_its_pictures() -> None:
+    page = _text("docs/gallery.md")
+    pictures = re.findall(r"\]\((gallery/[^)]+)\)", page)
+
+    assert f"`{open_features().sae.id}`" in page
+    assert sorted(pictures) == sorted(f"gallery/{path.name}" for path in (ROOT / "docs" / "gallery").iterdir())
+    assert len(pictures) == 2 * page.count("\n## ")
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tools.md"])

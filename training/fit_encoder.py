@@ -1,106 +1,102 @@
-"""Fit the embedded encoder: IDF, SVD of k-mer counts, whitening within clusters, product quantisation."""
+"""Fit the embedded encoder: aligned residues of two related proteins must be nearer than all others of the batch.
+
+InfoNCE (van den Oord et al. 2018, arXiv:1807.03748) over residues, and over whole windows for the embedding.
+"""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
+import torch
+from network import Network, codes
+from pairs import Alignment, Pairs
+from torch.nn import functional
 
-from protatlas.engines.encoders import CHANNELS, kmer_ids
-
-KMERS = sum(channel.size for channel in CHANNELS)
-FIRST = np.concatenate([[0], np.cumsum([channel.size for channel in CHANNELS])])
-LONGEST = 600
-SEEN = 3
-SHRINKAGE = 0.5
-
-
-def count_matrix(sequences: list[str]) -> scipy.sparse.csr_matrix:
-    """How often each protein has each k-mer, float32 (proteins, k-mers)."""
-    columns, starts = [], [0]
-    for sequence in sequences:
-        ids = kmer_ids(sequence[:LONGEST])
-        columns.append(ids[ids >= 0])
-        starts.append(starts[-1] + len(columns[-1]))
-    ones = np.ones(starts[-1], dtype=np.float32)
-    matrix = scipy.sparse.csr_matrix((ones, np.concatenate(columns), np.array(starts)), shape=(len(sequences), KMERS))
-    matrix.sum_duplicates()
-    return matrix
+PAIRS, WINDOW, COLUMNS = 72, 200, 30
+"""Pairs a step, residues of a window, aligned columns that are compared of each pair."""
+RATE, WARMUP = 2e-3, 200
+TEMPERATURE, PROTEIN_WEIGHT = 0.07, 0.3
+SUBSTITUTED = 0.05
+"""Share of the residues of a window that are replaced by random ones."""
 
 
-def inverse_frequencies(counts: scipy.sparse.csr_matrix) -> np.ndarray:
-    """ln(N / proteins with the k-mer), float32 (k-mers,); 0 for those seen in fewer than `SEEN` proteins."""
-    seen = np.bincount(counts.indices, minlength=KMERS)
-    return np.where(seen >= SEEN, np.log(counts.shape[0] / np.maximum(seen, 1)), 0).astype(np.float32)
+def window(length: int, centre: int, random: np.random.Generator) -> tuple[int, int]:
+    """Half-open window of at most `WINDOW` residues that holds the centre."""
+    if length <= WINDOW:
+        return 0, length
+    start = min(max(centre - int(random.integers(WINDOW // 4, 3 * WINDOW // 4)), 0), length - WINDOW)
+    return start, start + WINDOW
 
 
-def weigh(counts: scipy.sparse.csr_matrix, idf: np.ndarray) -> scipy.sparse.csr_matrix:
-    """(1 + ln count) x IDF, each channel of each protein of length 1, as `kmer_weights` has it; same shape."""
-    weights = (1 + np.log(counts.data)) * idf[counts.indices]
-    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    cell = rows * len(CHANNELS) + np.searchsorted(FIRST, counts.indices, side="right") - 1
-    length = np.sqrt(np.bincount(cell, weights=weights**2, minlength=counts.shape[0] * len(CHANNELS)))
-    weights = (weights / np.maximum(length[cell], 1e-6)).astype(np.float32)
-    return scipy.sparse.csr_matrix((weights, counts.indices, counts.indptr), shape=counts.shape)
+def substitute(sequence: str, random: np.random.Generator) -> str:
+    """The sequence with a few residues replaced."""
+    letters = np.frombuffer(sequence.encode("ascii"), dtype=np.uint8).copy()
+    at = np.flatnonzero(random.random(len(letters)) < SUBSTITUTED)
+    letters[at] = random.choice(letters, size=len(at))
+    return letters.tobytes().decode("ascii")
 
 
-def unit_rows(rows: np.ndarray) -> np.ndarray:
-    """Each row at length 1."""
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+def batch(
+    drawn: Iterable[Alignment], sequences: list[str], random: np.random.Generator
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Windows of both proteins of each pair, and the windows (rows) and places of some columns, int64 (columns, 2)."""
+    windows: list[str] = []
+    rows, places = [], []
+    for pair in drawn:
+        middle = int(random.integers(len(pair.on_query)))
+        bounds = [
+            window(len(sequences[protein]), int(at[middle]), random)
+            for protein, at in ((pair.query, pair.on_query), (pair.target, pair.on_target))
+        ]
+        inside = (pair.on_query >= bounds[0][0]) & (pair.on_query < bounds[0][1])
+        inside &= (pair.on_target >= bounds[1][0]) & (pair.on_target < bounds[1][1])
+        chosen = random.permutation(np.flatnonzero(inside))[:COLUMNS]
+        first = len(windows)
+        rows.append(np.tile([first, first + 1], (len(chosen), 1)))
+        places.append(np.stack([pair.on_query[chosen] - bounds[0][0], pair.on_target[chosen] - bounds[1][0]], axis=1))
+        for protein, (start, end) in zip((pair.query, pair.target), bounds, strict=True):
+            windows.append(substitute(sequences[protein][start:end], random))
+    return windows, np.concatenate(rows), np.concatenate(places)
 
 
-def singular_vectors(matrix: scipy.sparse.csr_matrix, *, width: int, passes: int, seed: int) -> np.ndarray:
-    """Right singular vectors by randomised SVD (Halko et al. 2011, doi:10.1137/090771806), (k-mers, width)."""
-    start = np.random.default_rng(seed).standard_normal((matrix.shape[0], width + 32)).astype(np.float32)
-    right = matrix.T @ start
-    for _ in range(passes):
-        left, _ = np.linalg.qr(matrix @ right)
-        right = matrix.T @ left
-    orthogonal, triangle = np.linalg.qr(right)
-    turn, _, _ = np.linalg.svd(triangle)
-    return np.ascontiguousarray((orthogonal @ turn[:, :width]).astype(np.float32))
+def contrast(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Symmetric InfoNCE of two sets of unit rows (n, d) that belong together row by row."""
+    logits = left @ right.T / TEMPERATURE
+    target = torch.arange(len(left))
+    return (functional.cross_entropy(logits, target) + functional.cross_entropy(logits.T, target)) / 2
 
 
-def within_covariance(rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Covariance of the rows around the mean of their group, over groups of two and more."""
-    _, inverse, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    sums = np.zeros((len(counts), rows.shape[1]))
-    np.add.at(sums, inverse, rows)
-    kept = counts[inverse] > 1
-    apart = (rows - (sums / counts[:, None])[inverse])[kept]
-    return apart.T @ apart / max(len(apart) - int((counts > 1).sum()), 1)
-
-
-def whitening(rows: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Map that makes the shrunk within-group covariance the identity, best separating directions first (LDA)."""
-    inside = within_covariance(rows, groups)
-    inside = (1 - SHRINKAGE) * inside + SHRINKAGE * np.trace(inside) / len(inside) * np.eye(len(inside))
-    apart = rows - rows.mean(axis=0)
-    values, vectors = scipy.linalg.eigh(apart.T @ apart / len(apart), inside)
-    return vectors[:, np.argsort(-values)].astype(np.float32)
-
-
-def nearest(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Index of the nearest centre of each row, uint8 (rows,)."""
-    half = 0.5 * (centres**2).sum(axis=1)
-    parts = [np.argmax(rows[at : at + 8192] @ centres.T - half, axis=1) for at in range(0, len(rows), 8192)]
-    return np.concatenate(parts).astype(np.uint8)
-
-
-def quantise(
-    vectors: np.ndarray, importance: np.ndarray, *, part: int, rounds: int, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Codes uint8 (k-mers, parts) and codebook (parts, 256, part) by k-means on k-mers drawn by importance."""
-    random = np.random.default_rng(seed)
-    drawn = random.choice(len(vectors), size=32_768, p=importance / importance.sum())
-    codes, books = [], []
-    for start in range(0, vectors.shape[1], part):
-        rows = np.ascontiguousarray(vectors[:, start : start + part])
-        sample = rows[drawn]
-        centres = sample[random.choice(len(sample), size=256, replace=False)].copy()
-        for _ in range(rounds):
-            found = nearest(sample, centres)
-            counts = np.bincount(found, minlength=256)
-            sums = np.stack([np.bincount(found, weights=column, minlength=256) for column in sample.T], axis=1)
-            centres = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres).astype(np.float32)
-        codes.append(nearest(rows, centres))
-        books.append(centres)
-    return np.stack(codes, axis=1), np.stack(books)
+def train(pairs: Pairs, *, steps: int, seed: int, checkpoint: Path) -> Network:
+    """The fitted network; goes on from the checkpoint, which is written every 100 steps."""
+    torch.manual_seed(seed)
+    model = Network()
+    optimiser = torch.optim.Adam(model.parameters(), lr=RATE)
+    start = 0
+    if checkpoint.exists():
+        state = torch.load(checkpoint)
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        start = state["step"]
+    began = time.monotonic()
+    for step in range(start, steps):
+        random = np.random.default_rng([seed, step])
+        windows, rows, places = batch(pairs.draw(random, PAIRS), pairs.sequences, random)
+        lengths = torch.tensor([len(one) for one in windows])
+        residues, embedding = model(codes(windows), lengths)
+        left, right = (residues[rows[:, side], places[:, side]] for side in range(2))
+        near = contrast(left, right)
+        loss = near + PROTEIN_WEIGHT * contrast(embedding[::2], embedding[1::2])
+        for group in optimiser.param_groups:
+            group["lr"] = RATE * min(1, (step + 1) / WARMUP) * (0.5 + 0.5 * float(np.cos(np.pi * step / steps)))
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        if (step + 1) % 100 == 0:
+            rate = (time.monotonic() - began) / (step + 1 - start)
+            print(f"encoder step {step + 1}: {loss.item():.3f}, residues {near.item():.3f}, {rate:.2f} s", flush=True)
+            state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "step": step + 1}
+            torch.save(state, checkpoint.with_suffix(".part"))
+            checkpoint.with_suffix(".part").rename(checkpoint)
+    return model

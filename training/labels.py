@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from concepts import Concept, runs, stretches
 
-SHARES = (0.02, 0.2, 0.4, 0.6)
+SHARES = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8)
 BATCH = 200
 MIN_INSTANCES = 5
 # A label must beat chance by this much on the half that chooses it.
@@ -125,8 +125,8 @@ def go_table(reference: Reference, half: list[int], terms: list[str]) -> Table:
     return Table(np.where(np.stack(f1) > chance + MIN_F1, np.stack(f1), 0), truth.sum(0))
 
 
-def choose(reference: Reference, terms: list[str]) -> list[tuple[Concept, float] | None]:
-    """Concept and F1 on unseen proteins of each feature, None where nothing fits."""
+def choose(reference: Reference, terms: list[str]) -> list[tuple[Concept, float, float] | None]:
+    """Concept, F1 on unseen proteins and share of the maximum of each feature, None where nothing fits."""
     halves = list(range(0, len(reference.names), 2)), list(range(1, len(reference.names), 2))
     every = sorted({c for i in range(len(reference.names)) for c, _, _ in reference.instances(i)}, key=lambda c: c.key)
     numbers = {concept: n for n, concept in enumerate(every)}
@@ -137,9 +137,10 @@ def choose(reference: Reference, terms: list[str]) -> list[tuple[Concept, float]
     chosen = np.where(support >= MIN_INSTANCES, f1[0], 0).transpose(1, 0, 2).reshape(len(reference.maximum), -1)
     best = chosen.argmax(axis=1)
     unseen = f1[1].transpose(1, 0, 2).reshape(chosen.shape)[np.arange(len(best)), best]
-    fits = (chosen.max(axis=1) >= MIN_F1) & (unseen > 0)
+    fits = (chosen.max(axis=1) >= MIN_F1) & (unseen.round(4) > 0)
     return [
-        (concepts[b % len(concepts)], float(u)) if ok else None for b, u, ok in zip(best, unseen, fits, strict=True)
+        (concepts[b % len(concepts)], round(float(u), 4), SHARES[b // len(concepts)]) if ok else None
+        for b, u, ok in zip(best, unseen, fits, strict=True)
     ]
 
 
@@ -188,7 +189,9 @@ def rows(reference: Reference, decoder: np.ndarray, terms: list[str]) -> list[di
     return [_row(reference, feature, found[feature], near[feature].tolist()) for feature in range(len(decoder))]
 
 
-def _row(reference: Reference, feature: int, found: tuple[Concept, float] | None, near: list[int]) -> dict[str, object]:
+def _row(
+    reference: Reference, feature: int, found: tuple[Concept, float, float] | None, near: list[int]
+) -> dict[str, object]:
     """Row of one feature."""
     column, frequency = reference.pooled[:, feature], int(reference.frequency[feature])
     tops = [int(i) for i in np.argsort(-column, kind="stable")[:30] if column[i] > 0]
@@ -198,14 +201,16 @@ def _row(reference: Reference, feature: int, found: tuple[Concept, float] | None
     summary = f"Active on {frequency} of {len(column)} reference proteins ({share:.1f} %)."
     if found:
         summary += (
-            f" Fits best: {found[0].words} ({found[0].key}), F1 {found[1]:.2f} on proteins that did not choose it."
+            f" Fits best from {100 * found[2]:.0f} % of its maximum on: {found[0].words} ({found[0].key}), F1 "
+            f"{found[1]:.2f} on proteins that did not choose it."
         )
     texts = (summary, fires, families, "A hypothesis from statistics, not an observation on the protein.")
     return {
         "feature_index": feature,
         "label": found[0].words if found else None,
         "label_reliability": next(b for b, least in BANDS if found[1] >= least) if found else "none",
-        "f1": round(found[1], 4) if found else None,
+        "f1": found[1] if found else None,
+        "label_from": found[2] if found else None,
         "concept": found[0].key if found else None,
         "summary": summary,
         "description": " ".join(text for text in texts if text),

@@ -1,4 +1,4 @@
-"""Choose how embedding and profile add up to a similarity, on families that are not held out and were not fitted."""
+"""Score a pack on families that are neither held out nor fitted: what its settings are chosen by."""
 
 from pathlib import Path
 
@@ -6,18 +6,13 @@ import numpy as np
 
 from benchmarks.retrieval import Scores, score, similarities
 
-STEPS = 11
 
-
-def choose_ranking(families: dict[str, list[str]], sequences: dict[str, str], pack: Path) -> tuple[float, Scores]:
-    """Weight of the embedding with the best sum of AUC, P@1 and P@k, and those scores."""
+def ranking_scores(families: dict[str, list[str]], sequences: dict[str, str], pack: Path) -> Scores:
+    """Scores of the server's ranking on the families; those of every similarity are printed."""
     names = [(family, name) for family, members in families.items() for name in members]
-    found = similarities([sequences[name] for _, name in names], pack)
     labels = np.array([family for family, _ in names])
-    tried = []
-    for weight in np.linspace(0, 1, STEPS):
-        mixed = weight * found["embedding"] + (1 - weight) * found["SAE profile"]
-        scores = score(mixed, labels)
-        print(f"embedding {weight:.1f}: {scores}", flush=True)
-        tried.append((scores.auc + scores.first + scores.top, round(float(weight), 2), scores))
-    return max(tried, key=lambda row: row[0])[1:]
+    found = similarities([sequences[name] for _, name in names], pack)
+    scores = {kind: score(similarity, labels) for kind, similarity in found.items()}
+    for kind, reached in scores.items():
+        print(f"development, {kind}: {reached}", flush=True)
+    return scores["ranking"]

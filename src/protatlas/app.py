@@ -13,6 +13,7 @@ from protatlas.atlas.store import Float1D, QdrantServer, SparseVector
 from protatlas.blast.search import LocalSearch
 from protatlas.engines.encoders import Encoder, open_encoder
 from protatlas.engines.features import Activations, FeatureSet, Profile, open_features
+from protatlas.engines.published import ModelFiles, open_published
 from protatlas.errors import DependencyUnavailable
 from protatlas.records import Feature, protein_hash
 from protatlas.restrictions import Restrictions
@@ -42,18 +43,19 @@ class App:
     """Everything that a tool may ask. It may exist before its atlas does: `atlas` then says how far the build is.
 
     `accessions` is an index of FASTA files by accession, null where the operator names none; `expects_atlas` is false
-    where it alone is asked. `restricted` is a list of what neither of them shows.
+    where it alone is asked. `restricted` is a list of what neither of them shows, `models` a language model with its
+    features in place of the embedded pack.
     """
 
     def __init__(
         self,
         *,
-        pack: Path | None = None,
+        models: ModelFiles | None = None,
         accessions: Path | None = None,
         restricted: Path | None = None,
         expects_atlas: bool = True,
     ) -> None:
-        self._pack = pack
+        self._model_files = models
         self.expects_atlas = expects_atlas
         self.accessions = AccessionIndex.open(accessions) if accessions else None
         self._restrictions = Restrictions.read(restricted) if restricted else Restrictions()
@@ -129,18 +131,22 @@ class App:
 
     @cached_property
     def model_ids(self) -> tuple[str, str]:
-        """Ids of the encoder and of the sparse autoencoder of the model pack."""
+        """Ids of the encoder and of the sparse autoencoder."""
         return self.encoder.id, self.features.sae.id
 
     @cached_property
-    def encoder(self) -> Encoder:
-        """Encoder of the model pack."""
-        return open_encoder(self._pack)
+    def _models(self) -> tuple[Encoder, FeatureSet]:
+        return open_published(self._model_files) if self._model_files else (open_encoder(), open_features())
 
-    @cached_property
+    @property
+    def encoder(self) -> Encoder:
+        """Encoder of the embedded pack, or of the language model that was named."""
+        return self._models[0]
+
+    @property
     def features(self) -> FeatureSet:
-        """Features of the model pack."""
-        return open_features(self._pack)
+        """Features of that encoder."""
+        return self._models[1]
 
     @cached_property
     def renderer(self) -> Renderer:

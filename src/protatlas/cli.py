@@ -29,6 +29,7 @@ from protatlas.atlas.plan import BuildPlan
 from protatlas.atlas.reader import Atlas
 from protatlas.atlas.store import QdrantServer
 from protatlas.atlas.upload import upload_atlas
+from protatlas.engines.published import ModelFiles
 from protatlas.errors import InvalidInput, NotFound, ProtatlasError
 from protatlas.opening import build_progress, bytes_progress, open_in_background, open_now
 from protatlas.sequences import read_text
@@ -65,6 +66,11 @@ FastaArgument = Annotated[list[Path], typer.Argument(help="FASTA files, plain or
 AccessionsOption = Annotated[Path | None, _option("accessions")]
 StoreOption = Annotated[str | None, _option("store")]
 RestrictedOption = Annotated[Path | None, _option("restricted")]
+ModelOption = Annotated[str | None, _option("model")]
+SaeOption = Annotated[str | None, _option("sae")]
+LabelsOption = Annotated[Path | None, _option("labels")]
+DeviceOption = Annotated[str, _option("device")]
+DtypeOption = Annotated[str, _option("dtype")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -131,6 +137,11 @@ def serve(
     accessions: AccessionsOption = None,
     restricted: RestrictedOption = None,
     store: StoreOption = None,
+    model: ModelOption = None,
+    sae: SaeOption = None,
+    labels: LabelsOption = None,
+    device: DeviceOption = SETTINGS["device"].default,
+    dtype: DtypeOption = SETTINGS["dtype"].default,
     stdio: Annotated[bool, typer.Option("--stdio", help="Serve one client over stdin and stdout.")] = False,
     host: Annotated[str, _option("host")] = SETTINGS["host"].default,
     port: Annotated[int, _option("port", min=0, max=65_535)] = int(SETTINGS["port"].default),
@@ -145,7 +156,7 @@ def serve(
     logs.configure(log_level.value)
     metrics = Metrics()
     with _errors():
-        app = App(accessions=accessions, restricted=restricted)
+        app = App(models=_models(model, sae, labels, device, dtype), accessions=accessions, restricted=restricted)
         if atlas:
             app.open(atlas, server=_server(store) if store else None)
         elif store:
@@ -168,6 +179,23 @@ def serve(
         serve_http(web, host=host, port=port)
     app.close()
     leave()
+
+
+def _models(model: str | None, sae: str | None, labels: Path | None, device: str, dtype: str) -> ModelFiles | None:
+    """The language model of the options, null where none is named.
+
+    Raises
+    ------
+    InvalidInput
+        A model without its sparse autoencoder, or either of its parts without a model.
+    """
+    if model and sae:
+        return ModelFiles(model, sae, labels, device, dtype)
+    if model:
+        raise InvalidInput("sae", "none is named for the model", "--sae with its sparse autoencoder")
+    if sae or labels:
+        raise InvalidInput("model", "none is named for the sparse autoencoder", "--model with the one it reads")
+    return None
 
 
 def _server(store: str) -> QdrantServer:
@@ -211,6 +239,11 @@ def build(
     clusters: Annotated[
         Clustering, typer.Option(help="Cluster by shared features, or by sequence identity (protatlas[identity]).")
     ] = Clustering.FEATURES,
+    model: ModelOption = None,
+    sae: SaeOption = None,
+    labels: LabelsOption = None,
+    device: DeviceOption = SETTINGS["device"].default,
+    dtype: DtypeOption = SETTINGS["dtype"].default,
     update: Annotated[bool, typer.Option("--update", help="Add the files to the atlas at the output.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on the first record with a problem.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an atlas at the output.")] = False,
@@ -222,7 +255,8 @@ def build(
     """
     from protatlas.atlas.builder import build_atlas  # brings SciPy and Arrow, which the other commands do not wait for
 
-    app = App()
+    with _errors(as_json):
+        app = App(models=_models(model, sae, labels, device, dtype))
     with _errors(as_json), _kept_on_disk(fasta) as files, build_progress(ERR) as progress:
         plan = BuildPlan(
             fasta=files,
@@ -391,12 +425,17 @@ def search(
     ] = None,
     atlas: AtlasOption = None,
     restricted: RestrictedOption = None,
+    model: ModelOption = None,
+    sae: SaeOption = None,
+    labels: LabelsOption = None,
+    device: DeviceOption = SETTINGS["device"].default,
+    dtype: DtypeOption = SETTINGS["dtype"].default,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=12, help="Number of results.")] = 6,
     as_json: JsonOption = False,
 ) -> None:
     """Search an atlas by text, or by sequence for similar clusters: the answers of the tools as a table."""
     with _errors(as_json):
-        app = App(restricted=restricted)
+        app = App(models=_models(model, sae, labels, device, dtype), restricted=restricted)
         if (query is None) == (sequence is None):
             raise InvalidInput("query", "both or neither of query and --sequence", "one of them")
         open_now(app, atlas, ERR)

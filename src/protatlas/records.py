@@ -95,7 +95,8 @@ class Feature(Record):
     """One feature of a sparse autoencoder, as its reference proteins and their annotations describe it.
 
     `frequency` counts reference proteins in which it is active, `idf` is log10(reference proteins / (1 + frequency)),
-    `max_activation` the raw maximum over them. `f1` is measured on proteins that did not choose the label.
+    `max_activation` the raw maximum over them. `f1` is measured on proteins that did not choose the label, where the
+    activation reaches the share `label_from` (0 to 1) of the maximum; below it the label says nothing.
     `decoder_nearest_neighbors` holds feature indices, closest first. All texts are computed from statistics.
     """
 
@@ -103,6 +104,7 @@ class Feature(Record):
     label: str | None
     label_reliability: Reliability
     f1: float | None
+    label_from: float | None = None
     concept: str | None
     summary: str | None
     description: str | None

@@ -25,6 +25,13 @@ SETTINGS = {
         Setting(
             "store", "PROTATLAS_STORE", "", "Qdrant server with the points of the atlas, such as http://qdrant:6333."
         ),
+        Setting(
+            "model", "PROTATLAS_MODEL", "", "ESMC or ESM-2, a folder or a name on a hub, instead of the own encoder."
+        ),
+        Setting("sae", "PROTATLAS_SAE", "", "Sparse autoencoder of that model: a folder or a name on a hub."),
+        Setting("labels", "PROTATLAS_LABELS", "", "Feature table of that sparse autoencoder, a Parquet file."),
+        Setting("device", "PROTATLAS_DEVICE", "cpu", "cpu or cuda, to run the model on."),
+        Setting("dtype", "PROTATLAS_DTYPE", "float32", "float32 or bfloat16, of the model."),
         Setting("host", "PROTATLAS_HOST", "127.0.0.1", "Address to listen on."),
         Setting("port", "PROTATLAS_PORT", "8000", "Port to listen on."),
         Setting("allow-host", "PROTATLAS_ALLOW_HOSTS", "", "Further Host header to accept, such as mcp.example.org."),

@@ -13,6 +13,7 @@ from protatlas.atlas.ingest import Report
 from protatlas.atlas.plan import BuildPlan
 from protatlas.atlas.reader import Atlas
 from protatlas.atlas.store import SparseVector
+from protatlas.engines.features import Ranking
 from protatlas.errors import AtlasDamaged, DependencyUnavailable, InvalidInput
 from protatlas.records import protein_hash
 from protatlas.tools.proteins import SearchArguments, search_uniprot
@@ -116,7 +117,7 @@ def test_an_atlas_without_domains_says_unknown_and_not_zero(models: App, tmp_pat
     assert manifest.with_domains is None
     assert found[1].pct_characterized is None
     with pytest.raises(DependencyUnavailable, match="--pfam"):
-        atlas.similar_clusters(embedding, features, weights=(1.0, 0.0), uncharacterized=True, limit=1)
+        atlas.similar_clusters(HBB, embedding, features, ranking=Ranking(1, 0), uncharacterized=True, limit=1)
 
 
 class _KilledError(Exception):

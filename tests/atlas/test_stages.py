@@ -190,9 +190,9 @@ def test_an_update_encodes_nothing_that_the_atlas_has(models: App, tmp_path: Pat
         id = models.encoder.id
         embedding_width = models.encoder.embedding_width
 
-        def encode(self, sequence: str) -> object:
-            seen.append(sequence)
-            return models.encoder.encode(sequence)
+        def encode_many(self, sequences: list[str]) -> object:
+            seen.extend(sequences)
+            return models.encoder.encode_many(sequences)
 
     update = _plan(tmp_path, _fasta(tmp_path / "second.faa", [*VARIANTS, UBIQUITIN]), update=True)
     build_atlas(update, encoder=Listening(), features=models.features, progress=lambda *_: None)  # type: ignore[arg-type]  # the part that a build uses

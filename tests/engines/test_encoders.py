@@ -3,20 +3,14 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from protatlas.engines.encoders import (
-    CHANNELS,
-    EMBEDDED_PACK,
-    Encoder,
-    kmer_ids,
-    kmer_weights,
-    open_encoder,
-    window_mean,
-)
+from protatlas.engines.encoders import CHUNK, DILATIONS, EMBEDDED_PACK, LETTERS, Encoder, open_encoder
 from protatlas.errors import AtlasDamaged, InvalidInput
 from tests.known_proteins import UBIQUITIN
 
+Rows = npt.NDArray[np.float64]
 LYSOZYME = "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAKFESNFNTQATNRNTDGSTDYGILQINSRWWCNDGRTPGSRNLCNIPCSALLSSDITASVNCAKKIVSDGNG"
 
 
@@ -25,46 +19,54 @@ def encoder() -> Encoder:
     return open_encoder()
 
 
-def spelled_kmer(sequence: str, channel: int, centre: int) -> int:
-    """Number of a k-mer by spelling it out, without arrays."""
-    number = 0
-    for offset in CHANNELS[channel].offsets:
-        letter = sequence[centre + offset]
-        number = number * len(CHANNELS[channel].groups) + [letter in g for g in CHANNELS[channel].groups].index(True)
-    return number + sum(c.size for c in CHANNELS[:channel])
+def spelled_out(sequence: str) -> tuple[Rows, Rows]:
+    """Residues and embedding by the formulas of the model card, one residue and tap at a time, in double precision."""
+    with np.load(EMBEDDED_PACK / "encoder.npz") as file:
+        weights = {name: values.astype(np.float64) for name, values in file.items()}
+    inputs = np.array([[float(letter == known) for known in LETTERS] for letter in sequence])
+    layer = np.maximum(tapped(inputs, weights["first"], 1) + weights["first_bias"], 0)
+    for number, distance in enumerate(DILATIONS):
+        layer = layer + np.maximum(
+            tapped(layer, weights[f"block_{number}"], distance) + weights[f"block_{number}_bias"], 0
+        )
+    residues = layer @ weights["residue"] + weights["residue_bias"]
+    embedding = layer.mean(axis=0) @ weights["protein"] + weights["protein_bias"]
+    return residues / np.linalg.norm(residues, axis=1, keepdims=True), embedding / np.linalg.norm(embedding)
 
 
-@pytest.mark.parametrize("channel", range(len(CHANNELS)))
-@pytest.mark.parametrize("centre", [4, 30, 71])
-def test_kmers_are_numbered_by_their_letters(channel: int, centre: int) -> None:
-    assert kmer_ids(UBIQUITIN)[channel, centre] == spelled_kmer(UBIQUITIN, channel, centre)
+def tapped(rows: Rows, taps: Rows, distance: int) -> Rows:
+    """Sum over the taps of their matrix times the row that lies so many steps away."""
+    made = np.zeros((len(rows), taps.shape[2]))
+    for at in range(len(rows)):
+        for tap, matrix in enumerate(taps):
+            beside = at + (tap - len(taps) // 2) * distance
+            if 0 <= beside < len(rows):
+                made[at] += rows[beside] @ matrix
+    return made
 
 
-def test_no_kmer_runs_over_an_end() -> None:
-    ids = kmer_ids(UBIQUITIN)
-    assert [int((row < 0).sum()) for row in ids] == [2, 4, 6, 8, 4]
+@pytest.mark.parametrize("sequence", [UBIQUITIN, "MKX" + LYSOZYME[:20] + "U", "MK"])
+def test_an_encoding_follows_the_formulas_of_the_model_card(encoder: Encoder, sequence: str) -> None:
+    residues, embedding = spelled_out(sequence)
+    encoding = encoder.encode(sequence)
+    np.testing.assert_allclose(encoding.residues, residues, atol=1e-4)
+    np.testing.assert_allclose(encoding.embedding, embedding, atol=1e-4)
 
 
-def test_an_unknown_letter_hides_only_the_kmers_that_hold_it() -> None:
-    odd = UBIQUITIN[:40] + "X" + UBIQUITIN[41:]
-    changed = np.flatnonzero((kmer_ids(odd) != kmer_ids(UBIQUITIN)).any(axis=0))
-    assert changed.min() == 36
-    assert changed.max() == 44
+def test_a_long_protein_is_encoded_in_pieces_that_do_not_show(encoder: Encoder) -> None:
+    random = np.random.default_rng(5)
+    whole = "".join(random.choice(list(LETTERS), size=3 * CHUNK + 100))
+    for cut in (CHUNK, 2 * CHUNK):
+        part = encoder.encode(whole[cut - 300 : cut + 300]).residues
+        np.testing.assert_allclose(encoder.encode(whole).residues[cut - 200 : cut + 200], part[100:500], atol=1e-4)
 
 
-def test_each_channel_weighs_as_much() -> None:
-    ids = kmer_ids(LYSOZYME)
-    weights = kmer_weights(ids, np.full(sum(c.size for c in CHANNELS), 2.0, dtype=np.float32))
-    for row, found in zip(ids, weights, strict=True):
-        kmers = set(row[row >= 0].tolist())
-        length = sum(float(found[row == kmer].sum()) ** 2 for kmer in kmers) ** 0.5
-        assert length == pytest.approx(1, abs=1e-5)
-
-
-def test_window_mean_is_the_mean_of_the_window() -> None:
-    rows = np.random.default_rng(1).normal(size=(23, 3)).astype(np.float32)
-    slow = [rows[max(i - 4, 0) : i + 5].mean(axis=0) for i in range(23)]
-    np.testing.assert_allclose(window_mean(rows, 9), slow, atol=1e-6)
+def test_a_residue_does_not_feel_what_is_farther_than_the_reach(encoder: Encoder) -> None:
+    changed = UBIQUITIN * 3
+    changed = changed[:100] + "W" + changed[101:]
+    apart = np.abs(encoder.encode(changed).residues - encoder.encode(UBIQUITIN * 3).residues).max(axis=1)
+    assert np.flatnonzero(apart > 1e-6).min() == 100 - 66
+    assert np.flatnonzero(apart > 1e-6).max() == 100 + 66
 
 
 def test_every_residue_has_a_row_and_the_embedding_has_length_one(encoder: Encoder) -> None:

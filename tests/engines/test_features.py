@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from protatlas.engines.encoders import EMBEDDED_PACK, Encoder, open_encoder
-from protatlas.engines.features import TABLE, Activations, FeatureSet, SparseAutoencoder, largest, open_features
+from protatlas.engines.features import TABLE, Activations, FeatureSet, Ranking, SparseAutoencoder, open_features
 from protatlas.errors import AtlasDamaged, InvalidInput
 
 LYSOZYME = "KVFGRCELAAAMKRHGLDNYRGYSLGNWVCAAKFESNFNTQATNRNTDGSTDYGILQINSRWWCNDGRTPGSRNLCNIPCSALLSSDITASVNCAKKIVSDGNG"
@@ -31,15 +31,21 @@ def small_set(maximum: list[float], idf: list[float]) -> FeatureSet:
     """Feature set of four features over residues of two columns."""
     arrays = {
         "w_enc": np.array([[1, -1, 0, 0], [0, 0, 1, -1]]),
-        "scale": np.ones(4),
-        "b_enc": np.zeros(4),
-        "b_dec": np.zeros(2),
-        "k": np.array(2),
-        "idf": np.array(idf),
-        "maximum": np.array(maximum),
+        "scale": np.array([2.0, 1, 1, 1]),
+        "b_enc": np.array([0, 0, 0.5, 0]),
+        "b_dec": np.array([1.0, 0]),
+        "threshold": np.array(1.0),
     }
-    rules = {"dense": 0.6, "sparse": 0.4, "active_threshold": 1.0, "profile_size": 2}
-    return FeatureSet(Path("nowhere"), SparseAutoencoder(arrays, "sae-a", "encoder-a"), arrays, rules, "3 proteins")
+    return FeatureSet(
+        SparseAutoencoder(arrays, "sae-a", "encoder-a"),
+        idf=np.array(idf, np.float32),
+        maximum=np.array(maximum, np.float32),
+        ranking=Ranking(dense=0.6, sparse=0.4),
+        active_threshold=1.0,
+        profile_size=2,
+        reference="3 proteins",
+        table=list,
+    )
 
 
 def trace(values: list[float], feature: int = 2) -> Activations:
@@ -49,19 +55,13 @@ def trace(values: list[float], feature: int = 2) -> Activations:
     return Activations(indices, np.stack([values, np.zeros(len(values))], axis=1).astype(np.float32))
 
 
-@pytest.mark.parametrize(("size", "k"), [(4096, 16), (512, 8), (300, 5)])
-def test_the_largest_are_those_of_a_full_sort(size: int, k: int) -> None:
-    rows = np.random.default_rng(3).normal(size=(40, size)).astype(np.float32)
-    columns, values = largest(rows, k)
-    np.testing.assert_array_equal(np.sort(values, axis=1), np.sort(rows, axis=1)[:, -k:])
-    np.testing.assert_array_equal(np.take_along_axis(rows, columns, axis=1), values)
-
-
-def test_a_residue_keeps_k_features_and_none_is_negative(features: FeatureSet, activations: Activations) -> None:
-    assert activations.indices.shape == activations.values.shape == (len(LYSOZYME), features.sae.k)
+def test_every_activation_passes_the_threshold(features: FeatureSet, activations: Activations) -> None:
+    assert activations.indices.shape == activations.values.shape
+    assert len(activations.indices) == len(LYSOZYME)
     assert activations.indices.dtype == np.int32
     assert activations.values.dtype == np.float32
     assert activations.values.min() >= 0
+    assert activations.values.max() > 0
     assert activations.indices.max() < features.sae.size
 
 
@@ -73,16 +73,22 @@ def test_residues_have_different_features(activations: Activations) -> None:
 def test_a_residue_is_activated_alike_alone_and_among_others(encoder: Encoder, features: FeatureSet) -> None:
     rows = encoder.encode(LYSOZYME * 12).residues
     together, alone = features.sae.activate(rows), features.sae.activate(rows[700:701])
-    np.testing.assert_allclose(np.sort(together.values[700]), np.sort(alone.values[0]), atol=1e-5)
+    found = together.values[700]
+    np.testing.assert_allclose(np.sort(found[found > 0]), np.sort(alone.values[0]), atol=1e-5)
 
 
 def test_activations_follow_their_formula() -> None:
-    # (3, 1) standardises to (0.7071, -0.7071): mean 2, unbiased deviation 1.4142.
-    found = small_set([1] * 4, [1] * 4).sae.activate(np.array([[3, 1]], dtype=np.float32))
-    assert dict(zip(found.indices[0].tolist(), found.values[0].tolist(), strict=True)) == {
-        0: pytest.approx(0.70710, abs=1e-4),
-        3: pytest.approx(0.70710, abs=1e-4),
-    }
+    # z - b_dec is (2, -3) and (0, 1): the products are (4, -2, -2.5, 3) and (0, 0, 1.5, -1); 1.0 must be passed.
+    found = small_set([1] * 4, [1] * 4).sae.activate(np.array([[3, -3], [1, 1], [1, 0.5]], dtype=np.float32))
+    assert found.indices[:2].tolist() == [[0, 3], [2, 0]]
+    assert found.values.tolist() == [[4, 3], [1.5, 0], [0, 0]]
+
+
+def test_a_protein_without_residues_has_no_activations() -> None:
+    features = small_set([1] * 4, [1] * 4)
+    found = features.sae.activate(np.zeros((0, 2), dtype=np.float32))
+    assert len(found.indices) == 0
+    assert len(features.profile(found).indices) == 0
 
 
 def test_residues_of_another_width_are_refused(features: FeatureSet) -> None:

@@ -150,7 +150,7 @@ def test_equal_ranks_keep_the_input_order_at_any_limit(store: Store) -> None:
         assert total == COUNT // 2
 
 
-@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.5, 0.5), (0.1, 0.9)])
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.5, 0.5), (0.1, 0.9), (0.0, 1.0)])
 def test_nearest_equals_the_ranking_over_all_points(store: Store, weights: tuple[float, float]) -> None:
     embedding, features = _vectors(10_000)
     dense = np.zeros(50, np.float32)
@@ -183,3 +183,15 @@ def test_nearest_keeps_to_its_condition_and_leaves_out_members_without_vectors(s
 def test_a_folder_that_is_no_store_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(AtlasDamaged, match=str(tmp_path)):
         EdgeStore.load(tmp_path / "store")
+
+
+def test_features_are_those_that_were_stored_and_unknown_keys_are_left_out(store: Store) -> None:
+    keys = [f"{row:032x}" for row in (7, 3)]
+
+    found = store.features([*keys, "f" * 32])
+
+    assert sorted(found) == sorted(keys)
+    for row, key in zip((7, 3), keys, strict=True):
+        _, stored = _vectors(row)
+        np.testing.assert_array_equal(found[key].indices, stored.indices)
+        np.testing.assert_allclose(found[key].values, stored.values, rtol=1e-6)

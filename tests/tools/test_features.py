@@ -1,7 +1,7 @@
 import pytest
 
 from protatlas.app import App
-from tests.known_proteins import HBA
+from tests.known_proteins import HBA, UBIQUITIN
 from tests.tools.conftest import Call
 
 TOOL = "esm_atlas_get_sae_feature_detail"
@@ -56,3 +56,12 @@ def test_every_answer_that_holds_feature_numbers_names_their_sae(call_once: Call
     feature = call_once(TOOL, feature_index=0)
 
     assert {answer["sae"] for answer in (details, similar, cluster, feature)} == {app.features.sae.id}
+
+
+def test_a_label_is_shown_only_where_the_feature_is_strong_enough_for_it(app: App, call: Call) -> None:
+    for sequence in (HBA, UBIQUITIN):
+        for feature in call("esm_atlas_get_protein_details", sequence=sequence)["sae_features"]:
+            known = app.features.table[feature["feature_index"]]
+            least = (known.label_from or 0) * float(app.features.idf[known.feature_index])
+            assert feature["label"] == (known.label if feature["value"] >= least - 1e-4 else None)
+            assert (feature["label"] is None) == (feature["label_reliability"] == "none")

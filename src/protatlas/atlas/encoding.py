@@ -60,20 +60,21 @@ def encode_chunks(
 
     def work(number: int) -> None:
         proteins = scratch.proteins(stage, number)
-        scratch.write_arrays(ENCODED, number, _arrays([_vectors(p, encoder, features, known) for p in proteins]))
+        scratch.write_arrays(ENCODED, number, _arrays(_vectors(proteins, encoder, features, known)))
 
     scratch.for_each(ENCODED, chunks, work, progress, threads=threads())
 
 
 def _vectors(
-    protein: Protein, encoder: Encoder, features: FeatureSet, known: Callable[[str], Vectors | None]
-) -> Vectors:
-    """Vectors of a protein; its embedding rounded to float16, as the table of vectors keeps it."""
-    if vectors := known(protein.key):
-        return vectors
-    encoding = encoder.encode(protein.sequence)
-    profile = features.profile(features.sae.activate(encoding.residues))
-    return Vectors(encoding.embedding.astype(np.float16), profile.indices, profile.values)
+    proteins: list[Protein], encoder: Encoder, features: FeatureSet, known: Callable[[str], Vectors | None]
+) -> list[Vectors]:
+    """Vectors of proteins, in order; an embedding is rounded to float16, as the table of vectors keeps it."""
+    found = {at: vectors for at, protein in enumerate(proteins) if (vectors := known(protein.key))}
+    asked = [at for at in range(len(proteins)) if at not in found]
+    for place, encoding in encoder.encode_many([proteins[at].sequence for at in asked]):
+        profile = features.profile(features.sae.activate(encoding.residues))
+        found[asked[place]] = Vectors(encoding.embedding.astype(np.float16), profile.indices, profile.values)
+    return [found[at] for at in range(len(proteins))]
 
 
 def _arrays(vectors: list[Vectors]) -> Arrays:

@@ -39,7 +39,8 @@ def by_vectors(
     """Points by falling weighted sum of two scores, clipped to 0 to 1, ties by id.
 
     Exact up to `CANDIDATES_MAXIMUM` candidates of each vector: the lists of each grow until no point outside them can
-    reach the result (threshold algorithm: Fagin et al. 2003, doi:10.1016/S0022-0000(03)00026-6).
+    reach the result (threshold algorithm: Fagin et al. 2003, doi:10.1016/S0022-0000(03)00026-6). A vector without
+    weight is not asked.
 
     Parameters
     ----------
@@ -47,6 +48,10 @@ def by_vectors(
         The scores that each question asks for, best first; by a sparse vector only of points that share an index.
     """
     size = max(CANDIDATES, limit)
+    weighing = [vector for vector, weight in enumerate(weights) if weight]
+    if len(weighing) == 1:
+        (found,) = scores([Ask(weighing[0], size)])
+        return _sorted({point: weights[weighing[0]] * score for point, score in found.items()})[:limit]
     while True:
         lists = scores([Ask(vector, size) for vector in range(2)])
         ranked = _summed(scores, lists, weights)[:limit]
@@ -71,6 +76,11 @@ def _summed(
     for found, weight in [*zip(lists, weights, strict=True), *zip(rest, [weights[v] for v in asked], strict=True)]:
         for point, score in found.items():
             similarity[point] += weight * score
+    return _sorted(similarity)
+
+
+def _sorted(similarity: Scores) -> list[tuple[UUID, float]]:
+    """The points with their similarity clipped to 0 to 1, best first, ties by id."""
     clipped = [(point, min(1.0, max(0.0, total))) for point, total in similarity.items()]
     return sorted(clipped, key=lambda item: (-item[1], item[0].hex))
 

@@ -1,13 +1,14 @@
 """An opened atlas: look-ups by sequence and accession, search, neighbours, clusters and structures."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from protatlas.accessions import parse_accession
+from protatlas.atlas.aligning import by_alignment
 from protatlas.atlas.format import (
     REBUILD,
     RESTRICTED,
@@ -38,6 +39,7 @@ from protatlas.atlas.store import (
 )
 from protatlas.atlas.summaries import member_of, summarise
 from protatlas.atlas.upload import open_remote
+from protatlas.engines.features import Ranking
 from protatlas.errors import AtlasDamaged, DependencyUnavailable
 from protatlas.records import Cluster, Protein, Record, StoredStructure
 from protatlas.restrictions import Restrictions, refusal
@@ -235,10 +237,11 @@ class Atlas:
 
     def similar_clusters(
         self,
+        sequence: str,
         embedding: Float1D,
         features: SparseVector,
         *,
-        weights: tuple[float, float],
+        ranking: Ranking,
         uncharacterized: bool,
         limit: int,
     ) -> Near:
@@ -246,12 +249,14 @@ class Atlas:
 
         Parameters
         ----------
+        sequence : str
+            The query.
         embedding : float32, shape (embedding width,)
             Unit vector of the query.
         features : SparseVector
             Unit vector of the query's feature values.
-        weights : (float, float)
-            Share of the embedding's cosine and of the features' cosine in the similarity.
+        ranking : Ranking
+            How cosines and alignments make up the similarity; the nearest by cosines alone are aligned.
         uncharacterized : bool
             Only clusters of which no member has a Pfam domain.
 
@@ -267,13 +272,19 @@ class Atlas:
             )
         condition = UNCHARACTERIZED if uncharacterized else Every()
 
+        weights, size = (ranking.dense, ranking.sparse), max(limit, ranking.shortlist)
+
         def nearest(asked: Condition) -> list[Neighbour]:
-            return self._store.nearest(embedding, features, weights=weights, condition=asked, limit=limit)
+            found = self._store.nearest(embedding, features, weights=weights, condition=asked, limit=size)
+            listed = [(_protein(one.payload["record"]).sequence, one.similarity) for one in found]
+            ranked = by_alignment(sequence, listed, ranking=ranking)[:limit]
+            return [replace(found[at], similarity=similarity) for at, similarity in ranked]
 
         best = nearest(condition)
         restricted = sum(self._is_withheld(neighbour.payload) for neighbour in best)
         shown = nearest(Every((condition, self._shown))) if restricted else best
-        return Near(tuple(map(self._cluster_hit, shown)), restricted)
+        vectors = self._store.features([neighbour.key for neighbour in shown])
+        return Near(tuple(self._cluster_hit(neighbour, vectors[neighbour.key]) for neighbour in shown), restricted)
 
     def cluster(self, key: str) -> tuple[Protein, Cluster] | None:
         """Representative and cluster of a member's key, null for an unknown key.
@@ -346,7 +357,7 @@ class Atlas:
         """What `_condition` says, of a payload at hand."""
         return payload["key"] in self.restrictions.keys or not self.restrictions.taxa.isdisjoint(payload["taxon"])
 
-    def _cluster_hit(self, neighbour: Neighbour) -> ClusterHit:
+    def _cluster_hit(self, neighbour: Neighbour, features: SparseVector) -> ClusterHit:
         protein = _protein(neighbour.payload["record"])
         cluster = Cluster.model_validate_json(neighbour.payload["cluster_record"])
         if self._has_withheld_members(cluster):
@@ -355,7 +366,7 @@ class Atlas:
             protein=protein,
             cluster=cluster,
             similarity=neighbour.similarity,
-            features=neighbour.features,
+            features=features,
             profile_norm=neighbour.payload["profile_norm"],
         )
 

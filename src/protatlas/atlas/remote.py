@@ -168,6 +168,17 @@ class RemoteStore:
             records = self._client.retrieve(self.collection, ids, with_payload=True, with_vectors=False)
         return {_key(record): record.payload or {} for record in records}
 
+    def features(self, keys: Sequence[str]) -> dict[str, SparseVector]:
+        """See `Store.features`."""
+        ids = [str(point_id(key)) for key in keys]
+        with self._answering():
+            records = self._client.retrieve(self.collection, ids, with_payload=False, with_vectors=[FEATURES])
+        return {
+            _key(record): _features(record)
+            for record in records
+            if FEATURES in cast("dict[str, Any]", record.vector or {})
+        }
+
     def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[Payload], int]:
         """Payloads that satisfy a condition, by BM25 of `ranking` or in input order, and their total number."""
         where = _filter(condition)
@@ -226,9 +237,9 @@ class RemoteStore:
         """The ranked points with what is stored of them."""
         ids = [str(point) for point, _ in ranked]
         with self._answering():
-            found = self._client.retrieve(self.collection, ids, with_payload=True, with_vectors=[FEATURES])
+            found = self._client.retrieve(self.collection, ids, with_payload=True, with_vectors=False)
         records = {_uuid(record): record for record in found}
-        return [_neighbour(records[point], similarity) for point, similarity in ranked]
+        return [Neighbour(point.hex, similarity, records[point].payload or {}) for point, similarity in ranked]
 
     @property
     def _upload(self) -> str:
@@ -274,10 +285,9 @@ def _key(point: models.Record | models.ScoredPoint) -> str:
     return _uuid(point).hex
 
 
-def _neighbour(record: models.Record, similarity: float) -> Neighbour:
+def _features(record: models.Record) -> SparseVector:
     vector = cast("dict[str, models.SparseVector]", record.vector)[FEATURES]
-    features = SparseVector(np.asarray(vector.indices, np.int32), np.asarray(vector.values, np.float32))
-    return Neighbour(_key(record), similarity, record.payload or {}, features)
+    return SparseVector(np.asarray(vector.indices, np.int32), np.asarray(vector.values, np.float32))
 
 
 def _struct(point: Point) -> models.PointStruct:

@@ -150,12 +150,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A point near the query: key, similarity (0 to 1, higher is closer), its payload and its feature vector."""
+    """A point near the query: key, similarity (0 to 1, higher is closer) and its payload."""
 
     key: str
     similarity: float
     payload: dict[str, Any]
-    features: SparseVector
 
 
 class Store(Protocol):
@@ -163,6 +162,9 @@ class Store(Protocol):
 
     def retrieve(self, keys: Sequence[str]) -> dict[str, Payload]:
         """Payloads of the keys that are there."""
+
+    def features(self, keys: Sequence[str]) -> dict[str, SparseVector]:
+        """Feature vectors, of unit length, of the keys that have one."""
 
     def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[Payload], int]:
         """Payloads that satisfy a condition, by BM25 of `ranking` or in input order, and their total number."""
@@ -274,6 +276,12 @@ class EdgeStore:
         records = self._shard.retrieve([point_id(key) for key in keys], with_payload=True, with_vector=False)
         return {_key(record): record.payload or {} for record in records}
 
+    def features(self, keys: Sequence[str]) -> dict[str, SparseVector]:
+        """See `Store.features`."""
+        records = self._shard.retrieve([point_id(key) for key in keys], with_payload=False, with_vector=[FEATURES])
+        vectors = {_key(record): cast("dict[str, Any]", record.vector or {}) for record in records}
+        return {key: _sparse(vector[FEATURES]) for key, vector in vectors.items() if FEATURES in vector}
+
     def find(self, condition: Condition, *, ranking: str | None, limit: int) -> tuple[list[Payload], int]:
         """Payloads that satisfy a condition, by BM25 of `ranking` or in input order, and their total number."""
         where = _filter(condition)
@@ -323,8 +331,8 @@ class EdgeStore:
     def _neighbours(self, ranked: list[tuple[UUID, float]]) -> list[Neighbour]:
         """The ranked points with what is stored of them."""
         ids: list[qe.PointId] = [point for point, _ in ranked]
-        records = {record.id: record for record in self._shard.retrieve(ids, with_payload=True, with_vector=[FEATURES])}
-        return [_neighbour(records[point], similarity) for point, similarity in ranked]
+        records = {record.id: record for record in self._shard.retrieve(ids, with_payload=True, with_vector=False)}
+        return [Neighbour(point.hex, similarity, records[point].payload or {}) for point, similarity in ranked]
 
     def points(self) -> Iterator[Point]:
         """All points in input order, as they were added."""
@@ -349,11 +357,6 @@ def _point(stored: qe.ScoredPoint) -> Point:
 
 def _sparse(vector: qe.SparseVector) -> SparseVector:
     return SparseVector(np.asarray(vector.indices, np.int32), np.asarray(vector.values, np.float32))
-
-
-def _neighbour(record: qe.Record, similarity: float) -> Neighbour:
-    vector = cast("dict[str, qe.SparseVector]", record.vector)[FEATURES]
-    return Neighbour(_key(record), similarity, record.payload or {}, _sparse(vector))
 
 
 def _key(point: qe.Record | qe.ScoredPoint) -> str:

@@ -1,15 +1,13 @@
 """Encoders: a sequence becomes one vector a residue and one vector for the whole protein.
 
-The embedded encoder is linear over k-mers. Each residue is the centre of up to five k-mers (exact or over a reduced
-alphabet, contiguous or with gaps); each k-mer has a learned vector, kept as product-quantised codes (Jegou et al.
-2011, doi:10.1109/TPAMI.2010.57). A protein's embedding is the whitened sum, a residue's representation the window
-mean around it. How the vectors are fitted: `training/README.md`; what they score: `docs/models.md`.
+The embedded encoder is a small convolutional network, run by NumPy: a residue's representation depends on the 66
+residues to either side, a protein's embedding on all of them. How it is trained: `training/README.md`; what it scores:
+`docs/models.md`.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -33,7 +31,7 @@ class Encoding:
     """What an encoder says of one protein.
 
     `residues` is float32 of shape (L, width), row i for residue i + 1; `embedding` is float32 of shape
-    (embedding_width,), of length 1, or all 0 for a sequence too short or too odd to hold one known k-mer.
+    (embedding_width,), of length 1, or all 0 for a sequence without one of the 20 amino acids.
     """
 
     residues: Float2D
@@ -41,7 +39,7 @@ class Encoding:
 
 
 class Encoder(Protocol):
-    """Anything that encodes one protein at a time; `max_length` in residues, None where there is no limit."""
+    """Anything that encodes proteins; `max_length` in residues, None where there is no limit."""
 
     @property
     def id(self) -> str:
@@ -62,151 +60,94 @@ class Encoder(Protocol):
     def encode(self, sequence: str) -> Encoding:
         """Residue representations and embedding of an upper-case sequence, whatever was encoded before."""
 
-
-@dataclass(frozen=True)
-class Channel:
-    """One kind of k-mer: groups of letters that count as one, and the offsets from the centre residue."""
-
-    groups: tuple[str, ...]
-    offsets: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """Number of distinct k-mers."""
-        return int(len(self.groups) ** len(self.offsets))
-
-    @cached_property
-    def letters(self) -> npt.NDArray[np.int32]:
-        """Group of each byte, int32 of shape (256,); -1 for a letter that is not one of the 20 amino acids."""
-        table = np.full(256, -1, dtype=np.int32)
-        for number, group in enumerate(self.groups):
-            table[list(group.encode("ascii"))] = number
-        return table
-
-    def kmers(self, letters: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
-        """K-mer centred on each residue, int32 of shape (L,); -1 over an end or a non-standard letter."""
-        reach = max(abs(offset) for offset in self.offsets)
-        padded = np.pad(self.letters[letters], reach, constant_values=-1)
-        found = np.zeros(len(letters), dtype=np.int32)
-        known = np.ones(len(letters), dtype=np.bool_)
-        for offset in self.offsets:
-            column = padded[reach + offset : reach + offset + len(letters)]
-            known &= column >= 0
-            found = found * len(self.groups) + column
-        return np.where(known, found, -1).astype(np.int32)
+    def encode_many(self, sequences: Sequence[str]) -> Iterator[tuple[int, Encoding]]:
+        """Place and encoding of each sequence, in the order that suits the encoder, each as `encode` gives it."""
 
 
-# Reduced alphabets and offsets: chosen by retrieval on families that are not held out (training/README.md).
-NINE = ("AST", "C", "DN", "EQ", "FYW", "G", "HKR", "ILMV", "P")
-TWELVE = ("A", "C", "D", "EQ", "FYW", "G", "H", "IVLM", "KR", "N", "P", "ST")
-CHANNELS = (
-    Channel(tuple("ACDEFGHIKLMNPQRSTVWY"), (-1, 0, 1)),
-    Channel(NINE, (-2, -1, 0, 1, 2)),
-    Channel(NINE, (-3, -2, 0, 2, 3)),
-    Channel(NINE, (-4, -1, 0, 1, 4)),
-    Channel(TWELVE, (-2, -1, 1, 2)),
-)
+LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+"""The letters that the embedded encoder reads; any other one, and what lies beyond an end, counts as nothing."""
+DILATIONS = (1, 2, 4, 8, 16, 32)
+"""Distance of the three taps of each residual convolution: with the first one a residue sees 66 to either side."""
+CHUNK = 1_024
+"""Residues that are encoded at a time: the layers of a chunk stay in cache."""
 
 
-def kmer_ids(sequence: str) -> Int2D:
-    """K-mer of each channel centred on each residue, int32 of shape (channels, L), numbered through all channels.
+class ConvolutionEncoder:
+    """The embedded encoder: a convolution over letters, then residual dilated ones, over the arrays of its weight file.
 
-    -1 stands where a k-mer runs over an end or holds a letter other than the 20 amino acids.
-    """
-    letters = np.frombuffer(sequence.encode("ascii"), dtype=np.uint8)
-    first, rows = 0, []
-    for channel in CHANNELS:
-        ids = channel.kmers(letters)
-        rows.append(np.where(ids >= 0, ids + first, -1))
-        first += channel.size
-    return np.stack(rows).astype(np.int32)
-
-
-def kmer_weights(ids: Int2D, idf: Float1D) -> Float2D:
-    """Weight of each occurrence, float32 of the shape of `ids`.
-
-    A k-mer that occurs n times weighs (1 + ln n) x IDF, shared by its occurrences; each channel has length 1.
-    """
-    weights = np.zeros(ids.shape, dtype=np.float32)
-    for row, out in zip(ids, weights, strict=True):
-        _, inverse, counts = np.unique(row, return_inverse=True, return_counts=True)
-        n = counts[inverse].astype(np.float32)
-        out[:] = np.where(row >= 0, idf[row], 0) * (1 + np.log(n)) / n
-        out[:] = out / max(float(np.sqrt(np.sum(n * out**2))), 1e-6)
-    return weights
-
-
-def window_mean(rows: Float2D, width: int) -> Float2D:
-    """Mean of each row and its neighbours in a centred window of odd `width`, shorter at the ends; same shape."""
-    half = width // 2
-    sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype=np.float64)])
-    at = np.arange(len(rows))
-    low, high = np.maximum(at - half, 0), np.minimum(at + half + 1, len(rows))
-    means: Float2D = ((sums[high] - sums[low]) / (high - low)[:, None]).astype(np.float32)
-    return means
-
-
-def unit(vector: Float1D) -> Float1D:
-    """The vector at length 1; zeros stay zeros."""
-    return (vector / max(float(np.linalg.norm(vector)), 1e-9)).astype(np.float32)
-
-
-class KmerEncoder:
-    """The embedded encoder over the arrays of its weight file.
-
-    `idf` (k-mers,), `kept` ids of the k-mers that have a vector, `codes` uint8 (kept, parts), `codebook` (parts, 256,
-    part width), `mean` (D,), `whiten` (D, E), `project` (D, P); a residue is `project`ed and averaged over each window
-    of `windows`, scaled so that all windows vary alike, so `width` is P x windows.
+    `first` (taps, 20, C), `block_N` (3, C, C) for each of `DILATIONS`, `residue` (C, width), `protein`
+    (C, embedding_width), and a `..._bias` of each. A residue is the projected last layer at length 1, the embedding
+    the projected mean of the last layer at length 1. It is deterministic and takes any length.
     """
 
     max_length: int | None = None
 
     def __init__(self, arrays: Arrays, encoder_id: str) -> None:
         self.id = encoder_id
-        self._idf = arrays["idf"].astype(np.float32)
-        kept, codebook = arrays["kept"].astype(np.int32), arrays["codebook"].astype(np.float32)
-        self._codes: npt.NDArray[np.uint8] = arrays["codes"].astype(np.uint8, copy=False)
-        self._row = np.full(len(self._idf) + 1, -1, dtype=np.int32)  # the last one answers for id -1
-        self._row[kept] = np.arange(len(kept), dtype=np.int32)
-        self._codebook = codebook
-        self._mean, self._whiten, self._project = (
-            arrays[name].astype(np.float32) for name in ("mean", "whiten", "project")
-        )
-        self._windows = [int(width) for width in arrays["windows"].astype(np.int64)]
-        self.width = self._project.shape[1] * len(self._windows)
-        self.embedding_width = self._whiten.shape[1]
+        layer = {name: values.astype(np.float32) for name, values in arrays.items()}
+        blank = np.zeros((len(layer["first"]), 1, layer["first"].shape[2]), dtype=np.float32)
+        self._first, self._first_bias = np.concatenate([layer["first"], blank], axis=1), layer["first_bias"]
+        self._blocks = [
+            (distance, layer[f"block_{n}"].reshape(-1, layer[f"block_{n}"].shape[2]), layer[f"block_{n}_bias"])
+            for n, distance in enumerate(DILATIONS)
+        ]
+        self._residue, self._protein = ((layer[name], layer[f"{name}_bias"]) for name in ("residue", "protein"))
+        self.width, self.embedding_width = len(self._residue[1]), len(self._protein[1])
+        self._codes = np.full(256, len(LETTERS), dtype=np.intp)
+        self._codes[list(LETTERS.encode("ascii"))] = np.arange(len(LETTERS))
+        self._reach = len(self._first) // 2 + sum(DILATIONS)
 
     def encode(self, sequence: str) -> Encoding:
         """See `Encoder.encode`."""
-        ids = kmer_ids(sequence)
-        rows, weights = self._row[ids], kmer_weights(ids, self._idf)
-        weights[rows < 0] = 0
-        local = np.zeros((len(sequence), self._project.shape[1]), dtype=np.float32)
-        for row, weight in zip(rows, weights, strict=True):
-            local += self._local[row] * weight[:, None]
-        residues = [window_mean(local, width) * np.float32(width**0.5) for width in self._windows]
-        return Encoding(residues=np.concatenate(residues, axis=1), embedding=self._embed(rows, weights))
+        codes = self._codes[np.frombuffer(sequence.encode("ascii"), dtype=np.uint8)]
+        residues = np.empty((len(codes), self.width), dtype=np.float32)
+        total = np.zeros(len(self._first_bias), dtype=np.float64)
+        for start in range(0, len(codes), CHUNK):
+            low, high = max(start - self._reach, 0), min(start + CHUNK + self._reach, len(codes))
+            hidden = self._hidden(codes[low:high])[start - low : start - low + CHUNK]
+            total += hidden.sum(axis=0)
+            residues[start : start + CHUNK] = units(hidden @ self._residue[0] + self._residue[1])
+        if not np.any(codes < len(LETTERS)):
+            return Encoding(residues, np.zeros(self.embedding_width, dtype=np.float32))
+        mean = (total / len(codes)).astype(np.float32)
+        return Encoding(residues, units((mean @ self._protein[0] + self._protein[1])[None])[0])
 
-    @cached_property
-    def _local(self) -> Float2D:
-        """Projected vector of each k-mer, float32 (kept, P); made on first use, in a fifth of a second."""
-        parts, width = np.arange(len(self._codebook)), self._codebook.shape[2]
-        table = np.empty((len(self._codes), self._project.shape[1]), dtype=np.float32)
-        for at in range(0, len(table), 4096):
-            vectors = self._codebook[parts, self._codes[at : at + 4096]].reshape(-1, len(parts) * width)
-            table[at : at + 4096] = vectors @ self._project
-        return table
+    def encode_many(self, sequences: Sequence[str]) -> Iterator[tuple[int, Encoding]]:
+        """See `Encoder.encode_many`."""
+        return enumerate(map(self.encode, sequences))
 
-    def _embed(self, rows: Int2D, weights: Float2D) -> Float1D:
-        """Whitened embedding of the weighted sum of a protein's k-mer vectors; zeros when no k-mer was known."""
-        known = weights > 0
-        if not known.any():
-            return np.zeros(self.embedding_width, dtype=np.float32)
-        parts, centres, _ = self._codebook.shape
-        cells = self._codes[rows[known]] + np.arange(parts, dtype=np.int32) * centres
-        shares = np.bincount(cells.ravel(), weights=np.repeat(weights[known], parts), minlength=parts * centres)
-        total = np.einsum("pc,pcw->pw", shares.reshape(parts, centres), self._codebook).ravel().astype(np.float32)
-        return unit(((unit(total) - self._mean) @ self._whiten).astype(np.float32))
+    def _hidden(self, codes: npt.NDArray[np.intp]) -> Float2D:
+        """Last layer of a stretch of letters, float32 (L, C); beyond its ends there is nothing."""
+        taps = len(self._first)
+        padded = np.pad(codes, taps // 2, constant_values=len(LETTERS))
+        hidden = np.zeros((len(codes), len(self._first_bias)), dtype=np.float32)
+        for tap, table in enumerate(self._first):
+            hidden += table[padded[tap : tap + len(codes)]]
+        hidden += self._first_bias
+        np.maximum(hidden, 0, out=hidden)
+        for distance, weights, bias in self._blocks:
+            hidden += convolve(hidden, weights, bias, distance)
+        return hidden
+
+
+def convolve(rows: Float2D, weights: Float2D, bias: Float1D, distance: int) -> Float2D:
+    """ReLU of the convolution with taps at -distance, 0 and +distance; rows (L, C), weights (3 x C, C), bias (C,)."""
+    width = rows.shape[1]
+    beside = np.zeros((len(rows), 3 * width), dtype=np.float32)
+    beside[distance:, :width] = rows[:-distance]
+    beside[:, width : 2 * width] = rows
+    beside[:-distance, 2 * width :] = rows[distance:]
+    made: Float2D = beside @ weights
+    made += bias
+    np.maximum(made, 0, out=made)
+    return made
+
+
+def units(rows: Float2D) -> Float2D:
+    """Each row at length 1, float32 of the same shape; zeros stay zeros."""
+    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    scaled: Float2D = (rows / np.maximum(length, 1e-9)).astype(np.float32)
+    return scaled
 
 
 def file_hash(path: Path) -> str:
@@ -262,7 +203,7 @@ def open_encoder(pack: Path | None = None) -> Encoder:
     """
     folder = pack or EMBEDDED_PACK
     kind = read_manifest(folder).get("kind")
-    if kind != "kmer-linear":
-        raise InvalidInput("pack", f"its encoder is of kind {kind!r}", "a pack of kind 'kmer-linear'")
+    if kind != "convolution":
+        raise InvalidInput("pack", f"its encoder is of kind {kind!r}", "a pack of kind 'convolution'")
     arrays, encoder_id = read_weights(folder, "encoder")
-    return KmerEncoder(arrays, encoder_id)
+    return ConvolutionEncoder(arrays, encoder_id)

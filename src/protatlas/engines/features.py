@@ -1,18 +1,18 @@
 """Sparse autoencoder features: residue activations, the profile of a protein, regions, and what each feature means.
 
-z is a residue representation, standardised over its own columns; a = ReLU((z - b_dec) W_enc + b_enc), of which the
-largest k are kept (TopK, Gao et al. 2024, arXiv:2406.04093). A protein's profile is the maximum over its residues,
+z is a residue representation, a = (z - b_dec) W_enc + b_enc, of which what passes one threshold is kept and the rest is
+0 (JumpReLU, Rajamanoharan et al. 2024, arXiv:2407.14435). A protein's profile is the maximum over its residues,
 divided by the feature's maximum over the reference proteins, times its log10 IDF; of these the largest `profile_size`
 are kept, since long proteins would otherwise resemble each other by the number of their features alone.
 """
 
 import gzip
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, overload
+from typing import NamedTuple, Protocol, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -38,18 +38,19 @@ REGION_SHARE = 0.5
 REGION_GAP = 2
 # Rows of residues that are multiplied at a time: 512 x 4,096 float32 are 8 MiB and stay in cache.
 CHUNK = 512
-# Columns are first compared in this many interleaved groups.
-GROUPS = 256
 
 
 class Activations(NamedTuple):
-    """Features of each residue: `indices` int32 (L, k) and raw `values` float32 (L, k) >= 0; 0 marks an unused slot."""
+    """Features of each residue: `indices` int32 (L, k) and raw `values` float32 (L, k) >= 0; 0 marks an unused slot.
+
+    k is the most features that one of the residues has, at least 1.
+    """
 
     indices: Int2D
     values: Float2D
 
     def trace(self, feature_index: int) -> Float1D:
-        """Raw activation of one feature on each residue, float32 (L,); 0 where it is not among the largest."""
+        """Raw activation of one feature on each residue, float32 (L,); 0 where it is silent."""
         highest: Float1D = np.where(self.indices == feature_index, self.values, 0).max(axis=1, initial=0)
         return highest
 
@@ -63,37 +64,79 @@ class Profile(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranking:
-    """Weights of the two cosines in the similarity, which add up to 1: of embeddings and of profiles."""
+    """How similar two proteins are.
+
+    Attributes
+    ----------
+    dense, sparse : float
+        Weights of the cosines of embeddings and of profiles, which add up to 1.
+    shortlist : int
+        So many of the nearest by these cosines are aligned with the query.
+    alignment : float
+        Weight of the alignment in the similarity, 0 to 1; 0 aligns nothing.
+    half_bits : float
+        Bits above chance at which an alignment counts half.
+    """
 
     dense: float
     sparse: float
+    shortlist: int = 0
+    alignment: float = 0.0
+    half_bits: float = 1.0
 
     def similarity(self, embedding_cosine: Float1D, profile_cosine: Float1D) -> Float1D:
-        """Similarity 0 to 1, higher is closer, float32 of the shape of the arguments; 1 where both cosines are 1."""
+        """Similarity by vectors, 0 to 1, float32 of the shape of the arguments; 1 where both cosines are 1."""
         mixed = self.dense * embedding_cosine + self.sparse * profile_cosine
         return np.clip(mixed, 0.0, 1.0).astype(np.float32)
 
+    def aligned(self, similarity: Float1D, bits: Float1D) -> Float1D:
+        """Similarity 0 to 1 from that by vectors and the bits above chance of the alignments, float32 alike.
+
+        What is not aligned has 0 bits: its similarity is comparable.
+        """
+        aligned = bits / (bits + np.float32(self.half_bits))
+        return ((1 - self.alignment) * similarity + self.alignment * aligned).astype(np.float32)
+
+
+class Dictionary(Protocol):
+    """Anything that reads sparse features off the residues of one encoder."""
+
+    @property
+    def id(self) -> str:
+        """Name, with the hash of the weights."""
+
+    @property
+    def encoder_id(self) -> str:
+        """Id of the encoder whose residues it reads."""
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+
+    def activate(self, residues: Float2D) -> Activations:
+        """Features of each residue; `residues` is float32 (L, width of the encoder)."""
+
 
 class SparseAutoencoder:
-    """The encoder half of a TopK sparse autoencoder.
+    """The encoder half of a sparse autoencoder with one threshold.
 
     Attributes
     ----------
     id, encoder_id : str
         Its own name with the hash of its weights, and the id of the one encoder whose residues it reads.
-    size, k : int
-        Number of features, and how many are kept for each residue.
+    size : int
+        Number of features.
     """
 
     def __init__(self, arrays: Arrays, sae_id: str, encoder_id: str) -> None:
         self.id, self.encoder_id = sae_id, encoder_id
         self._weights = np.ascontiguousarray(arrays["w_enc"].astype(np.float32) * arrays["scale"].astype(np.float32))
         self._bias = arrays["b_enc"].astype(np.float32) - arrays["b_dec"].astype(np.float32) @ self._weights
-        self.k = int(arrays["k"].astype(np.int64))
+        self._threshold = np.float32(arrays["threshold"].astype(np.float32))
         self.size = self._weights.shape[1]
 
     def activate(self, residues: Float2D) -> Activations:
-        """Largest k activations of each residue, largest first; `residues` is float32 (L, width of the encoder).
+        """Activations above the threshold of each residue, by feature; `residues` is float32 (L, encoder's width).
 
         Raises
         ------
@@ -102,33 +145,27 @@ class SparseAutoencoder:
         """
         if residues.ndim != 2 or residues.shape[1] != len(self._weights):
             raise InvalidInput("residues", f"shape {residues.shape}", f"(L, {len(self._weights)}) of {self.encoder_id}")
-        spread = residues.std(axis=1, ddof=1, keepdims=True) + 1e-5
-        z = (residues - residues.mean(axis=1, keepdims=True)) / spread
-        indices = np.zeros((len(z), self.k), dtype=np.int32)
-        values = np.zeros((len(z), self.k), dtype=np.float32)
-        for at in range(0, len(z), CHUNK):
-            raw = z[at : at + CHUNK] @ self._weights
+        found, values = [], []
+        for at in range(0, len(residues), CHUNK):
+            raw = residues[at : at + CHUNK] @ self._weights
             raw += self._bias
-            indices[at : at + CHUNK], values[at : at + CHUNK] = largest(raw, self.k)
-        return Activations(indices, np.maximum(values, 0))
+            on = np.flatnonzero(raw > self._threshold)
+            found.append(on + at * self.size)
+            values.append(raw.ravel()[on])
+        if not found:
+            return by_residue(np.empty(0, np.intp), np.empty(0, np.int32), np.empty(0, np.float32), 0)
+        residue, feature = np.divmod(np.concatenate(found), self.size)
+        return by_residue(residue, feature.astype(np.int32), np.concatenate(values), len(residues))
 
 
-def largest(rows: Float2D, k: int) -> tuple[Int2D, Float2D]:
-    """Columns and values of the k largest of each row, int32 and float32 (n, k), largest first.
-
-    The k-th largest maximum of groups of columns bounds the k-th largest value from below, and few values reach it.
-    """
-    n, size = rows.shape
-    maxima = rows
-    if size % GROUPS == 0 and k < GROUPS < size:
-        maxima = rows.reshape(n, size // GROUPS, GROUPS).max(axis=1)
-    bound = np.partition(maxima, maxima.shape[1] - k, axis=1)[:, maxima.shape[1] - k]
-    at = np.flatnonzero(rows >= bound[:, None])
-    row, value = at // size, rows.ravel()[at]
-    order = np.lexsort((-value, row))
-    rank = np.arange(len(at)) - np.searchsorted(row, np.arange(n))[row]
-    kept = order[rank < k]
-    return (at[kept] % size).astype(np.int32).reshape(n, k), value[kept].reshape(n, k)
+def by_residue(residue: npt.NDArray[np.intp], feature: Int1D, value: Float1D, length: int) -> Activations:
+    """Activations of a protein of `length` residues from a list of them, (n,) each, residues 0-based and ascending."""
+    counts = np.bincount(residue, minlength=length)
+    slots = max(int(counts.max(initial=0)), 1)
+    slot = np.arange(len(residue)) - np.repeat(np.cumsum(counts) - counts, counts)
+    indices, values = np.zeros((length, slots), dtype=np.int32), np.zeros((length, slots), dtype=np.float32)
+    indices[residue, slot], values[residue, slot] = feature, value
+    return Activations(indices, values)
 
 
 class FeatureSet:
@@ -136,11 +173,11 @@ class FeatureSet:
 
     Attributes
     ----------
-    sae : SparseAutoencoder
+    sae : Dictionary
     idf, maximum : float32 (size,)
         log10 inverse document frequency and raw maximum of each feature over the reference proteins.
     ranking : Ranking
-        How the cosines of embeddings and of profiles add up to a similarity.
+        How cosines and alignment add up to a similarity.
     active_threshold : float
         Normalised value from which on a feature of the profile counts as active on a protein.
     profile_size : int
@@ -150,25 +187,32 @@ class FeatureSet:
     """
 
     def __init__(
-        self, pack: Path, sae: SparseAutoencoder, arrays: Arrays, rules: Mapping[str, float], reference: str
+        self,
+        sae: Dictionary,
+        *,
+        idf: Float1D,
+        maximum: Float1D,
+        ranking: Ranking,
+        active_threshold: float,
+        profile_size: int,
+        reference: str,
+        table: Callable[[], Sequence[Feature]],
     ) -> None:
-        self.sae, self._pack, self.reference = sae, pack, reference
-        self.idf = arrays["idf"].astype(np.float32)
-        self.maximum = arrays["maximum"].astype(np.float32)
-        self.ranking = Ranking(dense=rules["dense"], sparse=rules["sparse"])
-        self.active_threshold, self.profile_size = rules["active_threshold"], int(rules["profile_size"])
-        self._factor = np.where(self.maximum > 0, np.maximum(self.idf, 0) / np.maximum(self.maximum, 1e-6), 0)
+        self.sae, self.idf, self.maximum, self.ranking = sae, idf, maximum, ranking
+        self.active_threshold, self.profile_size, self.reference = active_threshold, profile_size, reference
+        self._read_table = table
+        self._factor = np.where(maximum > 0, np.maximum(idf, 0) / np.maximum(maximum, 1e-6), 0).astype(np.float32)
 
     @cached_property
     def table(self) -> Sequence[Feature]:
         """What each feature means, by feature index; read on first use."""
-        return FeatureTable(self._pack / TABLE, self.sae.size)
+        return self._read_table()
 
     def profile(self, activations: Activations) -> Profile:
         """Largest normalised values of the features on the protein, at most `profile_size` (see the module)."""
         pooled = np.zeros(self.sae.size, dtype=np.float32)
         np.maximum.at(pooled, activations.indices.ravel(), activations.values.ravel())
-        pooled *= self._factor.astype(np.float32)
+        pooled *= self._factor
         best = np.argsort(-pooled, kind="stable")[: self.profile_size]
         indices = np.sort(best[pooled[best] > 0]).astype(np.int32)
         return Profile(indices, pooled[indices])
@@ -269,7 +313,23 @@ def open_features(pack: Path | None = None) -> FeatureSet:
             "sae", f"{sae.id} in a pack of {encoder['id']}", f"the encoder it was trained on, {sae.encoder_id}"
         )
     reference = f"{entry['reference']} Swiss-Prot proteins (release 2014_01), one of each 50 % identity cluster"
-    return FeatureSet(folder, sae, arrays, {name: float(str(value)) for name, value in rules.items()}, reference)
+    numbers = {name: float(str(value)) for name, value in rules.items()}
+    return FeatureSet(
+        sae,
+        idf=arrays["idf"].astype(np.float32),
+        maximum=arrays["maximum"].astype(np.float32),
+        ranking=Ranking(
+            dense=numbers["dense"],
+            sparse=numbers["sparse"],
+            shortlist=int(numbers.get("shortlist", 0)),
+            alignment=numbers.get("alignment", 0.0),
+            half_bits=numbers.get("half_bits", 1.0),
+        ),
+        active_threshold=numbers["active_threshold"],
+        profile_size=int(numbers["profile_size"]),
+        reference=reference,
+        table=lambda: FeatureTable(folder / TABLE, sae.size),
+    )
 
 
 def _entry(folder: Path, manifest: Mapping[str, object], name: str) -> Mapping[str, object]:

@@ -1,8 +1,12 @@
 """Parts that several answers share: where an answer comes from, and features with their labels."""
 
+import numpy as np
+
 from protatlas.accession_index import AccessionIndex
 from protatlas.app import App
-from protatlas.records import Feature, Reliability
+from protatlas.engines.encoders import Float1D
+from protatlas.engines.features import FeatureSet, Int1D
+from protatlas.records import Reliability
 from protatlas.tools.registry import Answer
 
 
@@ -29,7 +33,7 @@ class Sourced(Answer):
 
 
 class LabelledFeature(Answer):
-    """A feature with its label."""
+    """A feature; its label is null where the feature has none, or is too weak on the protein for it to hold."""
 
     feature_index: int
     label: str | None
@@ -46,8 +50,28 @@ def index_provenance(index: AccessionIndex) -> Provenance:
     return Provenance(origin="accession index", atlas=index.name, version=index.built)
 
 
-def labelled(feature: Feature) -> LabelledFeature:
-    """Index, label and reliability of a feature."""
-    return LabelledFeature(
-        feature_index=feature.feature_index, label=feature.label, label_reliability=feature.label_reliability
-    )
+def labelled(features: FeatureSet, index: int, value: float) -> LabelledFeature:
+    """A feature that has that normalised value on a protein, with its label where it is strong enough for it."""
+    feature = features.table[index]
+    if feature.label_from is not None and value < feature.label_from * features.idf[index]:
+        return LabelledFeature(feature_index=index, label=None, label_reliability="none")
+    return LabelledFeature(feature_index=index, label=feature.label, label_reliability=feature.label_reliability)
+
+
+def telling(features: FeatureSet, indices: Int1D, values: Float1D, strength: Float1D, count: int) -> list[int]:
+    """Places of the features to show, strongest first: those with a label that holds and can be relied on, then others.
+
+    Parameters
+    ----------
+    indices, values : int32 and float32, shape (n,)
+        Features and their normalised values on a protein.
+    strength : float32, shape (n,)
+        What ranks them.
+    """
+
+    def is_told(at: int) -> bool:
+        return labelled(features, int(indices[at]), float(values[at])).label_reliability in ("high", "medium")
+
+    order = np.argsort(-strength, kind="stable").tolist()
+    shown = sorted(order, key=lambda at: not is_told(at))[:count]
+    return [at for at in order if at in set(shown)]

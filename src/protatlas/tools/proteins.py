@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
 from protatlas.accessions import Accession, parse_accession
@@ -14,7 +13,7 @@ from protatlas.headers import Header, parse_header
 from protatlas.records import Protein, Region, protein_hash
 from protatlas.sequences import clean_sequence
 from protatlas.tools.accessions import Holder, holders, secondary_notes
-from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance
+from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance, telling
 from protatlas.tools.registry import Answer, Arguments, Tool, sequence_field
 
 MAX_RESIDUES = 4_000
@@ -174,7 +173,10 @@ class DetailsAnswer(Sourced):
     organism: str | None
     domains: Annotated[tuple[str, ...], Field(description="Pfam domains as `PF00042 Globin 28-138`.")]
     sae: str
-    sae_features: Annotated[tuple[FeatureProfile, ...], Field(description="Top ones only, strongest first.")]
+    sae_features: Annotated[
+        tuple[FeatureProfile, ...],
+        Field(description="Those whose label is reliable here, then the strongest; by falling value."),
+    ]
     active_features: int
     ptm: float | None
     mean_plddt: float | None
@@ -226,17 +228,17 @@ def _record_notes(protein: Protein) -> tuple[str, ...]:
 
 
 def feature_profile(app: App, analysis: Analysis) -> tuple[FeatureProfile, ...]:
-    """Top features of a protein by falling value, with their regions."""
+    """Features of a protein that tell most, by falling value, with their regions."""
     profile = analysis.profile
-    strongest = np.argsort(-profile.values, kind="stable")[:TOP_FEATURES]
+    shown = telling(app.features, profile.indices, profile.values, profile.values, TOP_FEATURES)
     return tuple(
         FeatureProfile(
-            **labelled(app.features.table[index]).model_dump(),
+            **labelled(app.features, index, value).model_dump(),
             description=app.features.table[index].description,
             value=round(float(value), 4),
             residue_regions=_strongest_regions(app.features.regions(analysis.activations, index)),
         )
-        for index, value in zip(profile.indices[strongest].tolist(), profile.values[strongest].tolist(), strict=True)
+        for index, value in zip(profile.indices[shown].tolist(), profile.values[shown].tolist(), strict=True)
     )
 
 

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from protatlas.app import Analysis, App
 from protatlas.atlas.reader import ClusterHit
+from protatlas.engines.features import Ranking
 from protatlas.sequences import clean_sequence
-from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance
+from protatlas.tools.answers import LabelledFeature, Sourced, labelled, provenance, telling
 from protatlas.tools.registry import Answer, Arguments, Tool, sequence_field
 
 MAX_RESIDUES = 2_048
@@ -54,7 +55,9 @@ class SimilarCluster(Answer):
     cluster_pct_characterized: Annotated[
         float | None, Field(description="Members with a Pfam domain, 0 to 100; null: unknown.")
     ]
-    shared_features: Annotated[tuple[SharedFeature, ...], Field(description="Largest share first.")]
+    shared_features: Annotated[
+        tuple[SharedFeature, ...], Field(description="Those with a reliable label, then the largest.")
+    ]
 
 
 class FeatureAcross(LabelledFeature):
@@ -76,7 +79,7 @@ class SimilarAnswer(Sourced):
     query_sequence_length: int
     hits: tuple[SimilarCluster, ...]
     returned: int
-    total: Annotated[int, Field(description="Clusters that were ranked; every one has some similarity.")]
+    total: Annotated[int, Field(description="Clusters that were compared.")]
     top_features_across_results: tuple[FeatureAcross, ...]
     restricted_count: int
     sae: str
@@ -89,9 +92,10 @@ def search_similar_protein_clusters(app: App, arguments: SimilarArguments) -> Si
     analysis = app.analyse(sequence)
     ranking = app.features.ranking
     near = app.atlas.similar_clusters(
+        sequence,
         analysis.embedding,
         analysis.vector,
-        weights=(ranking.dense, ranking.sparse),
+        ranking=ranking,
         uncharacterized=arguments.uncharacterized_only,
         limit=arguments.top_k,
     )
@@ -104,9 +108,22 @@ def search_similar_protein_clusters(app: App, arguments: SimilarArguments) -> Si
         top_features_across_results=_across(app, analysis, hits),
         restricted_count=near.restricted,
         sae=app.features.sae.id,
-        similarity=f"{ranking.dense:g} x cosine of embeddings by {app.encoder.id} + {ranking.sparse:g} of features",
+        similarity=_formula(ranking, app.encoder.id),
         provenance=provenance(app),
         notes=(*notes, app.atlas.manifest.domain_note),
+    )
+
+
+def _formula(ranking: Ranking, encoder_id: str) -> str:
+    """How the score is computed, in words."""
+    parts = {f"cosine of embeddings by {encoder_id}": ranking.dense, "cosine of feature profiles": ranking.sparse}
+    cosines = " + ".join(f"{weight:g} x {name}" if weight < 1 else name for name, weight in parts.items() if weight)
+    if not ranking.alignment:
+        return cosines
+    return (
+        f"{1 - ranking.alignment:g} x ({cosines}) + {ranking.alignment:g} x b / (b + {ranking.half_bits:g}), "
+        f"b: bits of the local alignment above chance, of the {ranking.shortlist} nearest by cosine, else 0; "
+        "the identical sequence: 1"
     )
 
 
@@ -126,18 +143,18 @@ def _similar_cluster(app: App, analysis: Analysis, hit: ClusterHit) -> SimilarCl
 
 
 def _shared(app: App, analysis: Analysis, hit: ClusterHit) -> tuple[SharedFeature, ...]:
-    """Features that make up most of the dot product of the two feature vectors."""
+    """Features that tell most of what the two have in common, by their share of the dot product."""
     common, ours, theirs = np.intersect1d(
         analysis.vector.indices, hit.features.indices, assume_unique=True, return_indices=True
     )
     products = analysis.vector.values[ours] * hit.features.values[theirs]
-    strongest = np.argsort(-products, kind="stable")[:SHARED_FEATURES]
+    weaker = np.minimum(analysis.profile.values[ours], hit.features.values[theirs] * hit.profile_norm)
     return tuple(
         SharedFeature(
-            **labelled(app.features.table[common[at]]).model_dump(),
+            **labelled(app.features, int(common[at]), float(weaker[at])).model_dump(),
             share=round(float(products[at] / products.sum()), 3),
         )
-        for at in strongest.tolist()
+        for at in telling(app.features, common, weaker, products, SHARED_FEATURES)
     )
 
 
@@ -152,7 +169,7 @@ def _across(app: App, analysis: Analysis, hits: Sequence[ClusterHit]) -> tuple[F
     ranked = sorted(values.items(), key=lambda item: (-len(item[1]), -sum(item[1]), item[0]))[:FEATURES_ACROSS]
     return tuple(
         FeatureAcross(
-            **labelled(app.features.table[index]).model_dump(),
+            **labelled(app.features, index, max(found)).model_dump(),
             occurrence_count=len(found),
             min_activation=round(min(found), 4),
             max_activation=round(max(found), 4),
@@ -166,11 +183,11 @@ SEARCH_SIMILAR = Tool(
     name="esm_atlas_search_similar_protein_clusters",
     title="Clusters of proteins similar to a sequence",
     description="""
-    Ranks the clusters of the atlas by similarity of embedding and SAE features to a query sequence, each with the
-    features that it shares. Finds distant relatives and shared motifs; confirm a relative, or get e-values and percent
-    identity, by blast_sequence; for the cluster of one exact sequence use esm_atlas_get_cluster_info. Takes well under
-    a second. The nearest cluster is always returned, however far: judge by `similarity_score`. Sequences come in full
-    so that they can be passed on.
+    Ranks the clusters of the atlas by SAE features and alignment to a query sequence, each with the features that it
+    shares. Finds distant relatives and shared motifs; confirm a relative, or get e-values and percent identity, by
+    blast_sequence; for the cluster of one exact sequence use esm_atlas_get_cluster_info. Takes well under a second. The
+    nearest clusters are returned, however far: judge by `similarity_score`; none that shares a feature gives empty
+    `hits`. Sequences come in full so that they can be passed on.
     """,
     arguments=SimilarArguments,
     answer=SimilarAnswer,

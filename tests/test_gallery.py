@@ -1,0 +1,27 @@
+import numpy as np
+
+from protatlas.records import Region
+from protatlas.sequences.fasta import Entry
+from scripts.gallery import REACH, SLIDE, Firing, windows
+
+MOTIF = "GWKCHGKTFDECWHP"
+
+
+def _firing(sequence: str, peak: int) -> Firing:
+    region = Region(start=peak, end=peak, peak_residue=peak, mean_activation=1.0)
+    return Firing(Entry("protein", sequence, 1), 1.0, np.zeros(len(sequence), dtype=np.float32), region, ())
+
+
+def test_windows_move_to_where_they_agree() -> None:
+    middle, shifts = 20 + REACH + 1, (0, 2, -SLIDE, 1, 0, -1)
+    sequences = [letter * 20 + MOTIF + letter * 20 for letter in "LAVEIQ"]
+
+    found = windows([_firing(s, middle + shift) for s, shift in zip(sequences, shifts, strict=True)])
+
+    assert found == [MOTIF] * len(shifts)
+
+
+def test_equal_windows_count_once_and_ends_are_gaps() -> None:
+    found = windows([_firing(MOTIF, 1), _firing(MOTIF, 1)])
+
+    assert found == ["-" * REACH + MOTIF[: REACH + 1]]
