@@ -1,14 +1,17 @@
 """Time and memory of a build against its size, stage by stage, and of exact search over synthetic vectors.
 
-    PYTHONPATH=src python benchmarks/build.py proteins.fasta [--sizes 1000 10000 100000] [--vectors 1000000]
+    PYTHONPATH=src python benchmarks/build.py proteins.fasta [--sizes 1000 10000 100000] [--vectors 1000 1000000] \
+        [--record scale.jsonl]
 
 Each build runs in a process of its own, over the first proteins of the file, without domains. Figures depend on the
 machine: `x loop` is the time of the whole build against that of a loop that reads the same records and hashes them.
+`--record` adds a JSON line for each size, which `benchmarks/plot.py` draws.
 """
 
 import argparse
 import hashlib
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -17,6 +20,7 @@ import tempfile
 import time
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from scipy import sparse
@@ -59,15 +63,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("fasta", type=Path, nargs="?")
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--vectors", type=int, default=0)
+    parser.add_argument("--vectors", type=int, nargs="*", default=[], help="ascending: memory is that of the process")
+    parser.add_argument("--record", type=Path, default=Path(os.devnull))
     options = parser.parse_args()
-    if options.fasta:
-        _builds(options.fasta, options.sizes)
-    if options.vectors:
-        _search(options.vectors)
+    with options.record.open("a", encoding="utf-8") as record:
+        if options.fasta:
+            _builds(options.fasta, options.sizes, record)
+        for count in options.vectors:
+            _search(count, record)
 
 
-def _builds(fasta: Path, sizes: list[int]) -> None:
+def _builds(fasta: Path, sizes: list[int], record: TextIO) -> None:
     print(
         f"{'proteins':>9} {'residues':>11} {'whole s':>8} {'x loop':>8} {'peak MB':>8} {'disk MB':>8}  "
         + "  ".join(STAGES)
@@ -89,9 +95,13 @@ def _builds(fasta: Path, sizes: list[int]) -> None:
             f"{found['peak_mb']:8.0f} {found['disk_mb']:8.0f}  {stages}",
             flush=True,
         )
+        row = {"kind": "build", "size": found["proteins"], "seconds": found["whole"], "peak_mb": found["peak_mb"]}
+        record.write(json.dumps(row) + "\n")
 
 
-def _search(count: int, *, features: int = 4_096, active: int = 60, width: int = 32, queries: int = 30) -> None:
+def _search(
+    count: int, record: TextIO, *, features: int = 4_096, active: int = 60, width: int = 32, queries: int = 30
+) -> None:
     """Exact nearest neighbours among synthetic vectors with the skewed frequencies of SAE features."""
     random = np.random.default_rng(1)
     weights = 1 / np.arange(1, features + 1) ** 0.7
@@ -111,20 +121,26 @@ def _search(count: int, *, features: int = 4_096, active: int = 60, width: int =
                 points.append(Point(protein_hash(f"A{row}"), {"position": row}, embeddings[row], vector))
             store.add(points)
         store.finish()
-        print(f"{count:,} vectors indexed in {time.perf_counter() - started:.0f} s")
+        seconds = time.perf_counter() - started
+        print(f"{count:,} vectors indexed in {seconds:.0f} s", flush=True)
         bounds = np.concatenate([[0], np.cumsum([len(row.indices) for row in rows])])
         matrix = sparse.csr_array(
             (np.concatenate([row.values for row in rows]), np.concatenate([row.indices for row in rows]), bounds),
             shape=(count, features),
         )
-        _answers(store, matrix, embeddings, rows, random.choice(count, queries, replace=False).tolist())
+        p50 = _answers(store, matrix, embeddings, rows, random.choice(count, queries, replace=False).tolist())
         store.close()
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory {peak_mb:.0f} MB", flush=True)
+    row = {"kind": "search", "size": count, "seconds": seconds, "peak_mb": peak_mb, "p50_ms": p50}
+    record.write(json.dumps(row) + "\n")
 
 
 def _answers(
     store: EdgeStore, matrix: sparse.csr_array, embeddings: np.ndarray, rows: list[SparseVector], queries: list[int]
-) -> None:
+) -> float:
+    """Print how the store answers; median of the answers by features alone, in milliseconds."""
+    medians = []
     for what, weights in (("features alone", (0.0, 1.0)), ("0.6 embedding, 0.4 features", (0.6, 0.4))):
         times, baseline, right = [], [], 0
         for query in queries:
@@ -138,10 +154,13 @@ def _answers(
             best = np.sort(np.clip(exact, 0, 1))[::-1][:10]
             baseline.append(1e3 * (time.perf_counter() - started))
             right += sum(hit.similarity >= best[-1] - 1e-5 for hit in found)
+        medians.append(statistics.median(times))
         print(
             f"{what}: p50 {statistics.median(times):.1f} ms, longest {max(times):.1f} ms, recall@10 "
-            f"{right / (10 * len(queries)):.3f}, {statistics.median(times) / statistics.median(baseline):.2f} x SciPy"
+            f"{right / (10 * len(queries)):.3f}, {statistics.median(times) / statistics.median(baseline):.2f} x SciPy",
+            flush=True,
         )
+    return medians[0]
 
 
 if __name__ == "__main__":
