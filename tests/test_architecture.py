@@ -40,6 +40,9 @@ def test_imports_go_down_only() -> None:
         ("tools/proteins.py", "import mcp", "Among the tools"),
         ("tools/proteins.py", "import protatlas.settings", "Settings are read"),
         ("helpers.py", "import json", "Imports go down only"),
+        ("services/ebi.py", "import protatlas.services.ncbi", "Public services do not know"),
+        ("services/ebi.py", "import httpx2", "Public services are asked"),
+        ("services/http.py", "import protatlas.atlas.reader", "Imports go down only"),
     ],
 )
 def test_a_wrong_import_is_found(copied: Path, module: str, line: str, contract: str) -> None:

@@ -43,3 +43,4 @@ def configure(level: str = "INFO") -> None:
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("mcp").setLevel(logging.WARNING)  # it notes every stateless request as a session that ends
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it notes every question to a Qdrant server
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # it notes addresses, with the operator's mail in them
