@@ -25,7 +25,7 @@ ROWS = 3
 """32 bands of 3: a pair at Jaccard 0.6 becomes a candidate with probability 1 - (1 - 0.6^3)^32 = 0.9996."""
 BUCKET_LIMIT = 64
 """In a bucket with more members each is paired with the bucket's first member by key only, as linclust does."""
-PAIR_BATCH = 200_000
+PAIR_BATCH = 20_000
 MEDOID_LIMIT = 2_000
 """Larger clusters keep the protein with most links: their members are not all compared with each other."""
 SEED = 20_260_603
@@ -86,8 +86,9 @@ def _candidates(active: sparse.csr_array) -> npt.NDArray[np.int64]:
     for _ in range(BANDS):
         signature = np.zeros(len(rows), np.uint64)
         for _ in range(ROWS):
-            ranks = random.permutation(active.shape[1]).astype(np.uint64)
-            smallest = np.minimum.reduceat(ranks[active.indices], starts)
+            # 32 bits: the array of a rank for each active feature is the largest here.
+            ranks = random.permutation(active.shape[1]).astype(np.uint32)
+            smallest = np.minimum.reduceat(ranks[active.indices], starts).astype(np.uint64)
             signature = signature * np.uint64(active.shape[1]) + smallest
         found.append(_bucket_pairs(rows, signature))
     return np.unique(np.concatenate(found), axis=0)
