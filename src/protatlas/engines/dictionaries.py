@@ -126,8 +126,8 @@ def open_dictionary(described: Description, encoder: LanguageModel) -> tuple[Top
         found = f"layer {described.layer}, width {described.width}"
         raise InvalidInput("sae", f"{name} reads {found}", f"one of {belongs}")
     path = described.folder / f"layer_{described.layer}.safetensors"
-    weights = _weights(path, described)
-    sae = TopK(weights, described, encoder.id, sha256(path.read_bytes()).hexdigest())
+    weights, digest = _weights(path, described)
+    sae = TopK(weights, described, encoder.id, digest)
     explained = sae.explained(encoder.encode(PROBE).residues)
     if not explained >= LEAST_EXPLAINED:
         found = f"it rebuilds {100 * max(explained, 0):.0f} % of the residues of {belongs}"
@@ -137,21 +137,22 @@ def open_dictionary(described: Description, encoder: LanguageModel) -> tuple[Top
     return sae, weights
 
 
-def _weights(path: Path, described: Description) -> Weights:
-    """Arrays of the file, of the shapes that the configuration tells."""
-    from safetensors.numpy import load_file
+def _weights(path: Path, described: Description) -> tuple[Weights, str]:
+    """Arrays of the file, of the shapes that the configuration tells, and its SHA-256, lowercase hex."""
+    from safetensors.numpy import load
 
     width, size = described.width, described.size
     shapes = {"W_enc": (width, size), "W_dec": (size, width), "b_dec": (width,)}
     try:
-        weights = {name: values.astype(np.float32, copy=False) for name, values in load_file(path).items()}
+        content = path.read_bytes()
+        weights = {name: values.astype(np.float32, copy=False) for name, values in load(content).items()}
     except Exception as error:  # safetensors raises an exception of its own that is not public, and OSError
         raise InvalidInput("sae", f"{path.name} of {described.name} cannot be read", "a safetensors file") from error
     for name, shape in shapes.items():
         found = weights[name].shape if name in weights else None
         if found != shape or not np.isfinite(weights[name]).all():
             raise InvalidInput("sae", f"{name} of {described.name} has shape {found}", f"finite numbers, {shape}")
-    return weights
+    return weights, sha256(content).hexdigest()
 
 
 def _folder(where: str) -> Path:

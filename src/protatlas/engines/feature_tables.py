@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args, overload
+from typing import Any, get_args
 
 import numpy as np
 
 from protatlas.engines.encoders import Float1D
+from protatlas.engines.features import FeatureRecords
 from protatlas.errors import InvalidInput
 from protatlas.records import Category, Feature
 
@@ -70,7 +71,7 @@ def _check_logarithm(path: Path, frequency: np.ndarray[Any, Any], idf: np.ndarra
         )
 
 
-class _Records(Sequence[Feature]):
+class _Records(FeatureRecords):
     """Records of a table."""
 
     def __init__(self, table: PublishedTable, neighbours: Callable[[int, int], tuple[int, ...]]) -> None:
@@ -79,16 +80,7 @@ class _Records(Sequence[Feature]):
     def __len__(self) -> int:
         return len(self._table.idf)
 
-    @overload
-    def __getitem__(self, index: int) -> Feature: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Feature, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Feature | tuple[Feature, ...]:
-        if isinstance(index, slice):
-            return tuple(self[at] for at in range(*index.indices(len(self))))
-        at = range(len(self))[index]
+    def _record(self, at: int) -> Feature:
         row = {name: values[at] for name, values in self._table.columns.items()}
         description = " ".join(text for text in (row["description"], HYPOTHESIS) if text)
         return Feature(

@@ -8,6 +8,7 @@ are kept, since long proteins would otherwise resemble each other by the number 
 
 import gzip
 import zlib
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -251,7 +252,26 @@ def _region(trace: Float1D, first: int, last: int) -> Region:
     return Region(start=first + 1, end=last + 1, peak_residue=peak, mean_activation=float(part.mean()))
 
 
-class FeatureTable(Sequence[Feature]):
+class FeatureRecords(Sequence[Feature]):
+    """Records of features by feature index that are made when they are asked for."""
+
+    @overload
+    def __getitem__(self, index: int) -> Feature: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Feature, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Feature | tuple[Feature, ...]:
+        """Feature of an index, or features of a slice."""
+        at = range(len(self))[index]
+        return tuple(map(self._record, at)) if isinstance(at, range) else self._record(at)
+
+    @abstractmethod
+    def _record(self, at: int) -> Feature:
+        """Record of a feature from 0 to `len(self) - 1`."""
+
+
+class FeatureTable(FeatureRecords):
     """What each feature means, by feature index: JSON lines that become records when they are asked for.
 
     Raises
@@ -274,19 +294,10 @@ class FeatureTable(Sequence[Feature]):
         """Size of the dictionary."""
         return len(self._lines)
 
-    @overload
-    def __getitem__(self, index: int) -> Feature: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Feature, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Feature | tuple[Feature, ...]:
-        """Feature of an index, or features of a slice."""
-        if isinstance(index, slice):
-            return tuple(self[at] for at in range(*index.indices(len(self))))
-        feature = Feature.model_validate_json(self._lines[index])
-        if feature.feature_index != index % len(self):
-            raise self._damaged(f"line {index + 1} is of feature {feature.feature_index}")
+    def _record(self, at: int) -> Feature:
+        feature = Feature.model_validate_json(self._lines[at])
+        if feature.feature_index != at:
+            raise self._damaged(f"line {at + 1} is of feature {feature.feature_index}")
         return feature
 
     def _damaged(self, problem: str) -> AtlasDamaged:
