@@ -4,13 +4,16 @@ import logging
 import threading
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from protatlas.accession_index import AccessionIndex
 from protatlas.atlas.format import read_manifest
 from protatlas.atlas.reader import Atlas, own_restrictions
 from protatlas.atlas.store import Float1D, QdrantServer, SparseVector
-from protatlas.blast.search import LocalSearch
+from protatlas.blast.searches import ATLAS, Searches
+from protatlas.blast.targets import Target
 from protatlas.engines.encoders import Encoder, open_encoder
 from protatlas.engines.features import Activations, FeatureSet, Profile, open_features
 from protatlas.engines.published import ModelFiles, open_published
@@ -44,7 +47,8 @@ class App:
 
     `accessions` is an index of FASTA files by accession, null where the operator names none; `expects_atlas` is false
     where it alone is asked. `restricted` is a list of what neither of them shows, `models` a language model with its
-    features in place of the embedded pack.
+    features in place of the embedded pack. `searches` run BLAST; without them jobs are kept for this process alone.
+    `lists_jobs` tells whether whoever asks may see all jobs: one user over stdio may, strangers over HTTP may not.
     """
 
     def __init__(
@@ -53,9 +57,13 @@ class App:
         models: ModelFiles | None = None,
         accessions: Path | None = None,
         restricted: Path | None = None,
+        searches: Searches | None = None,
+        lists_jobs: bool = False,
         expects_atlas: bool = True,
     ) -> None:
         self._model_files = models
+        self.lists_jobs = lists_jobs
+        self._searches = searches
         self.expects_atlas = expects_atlas
         self.accessions = AccessionIndex.open(accessions) if accessions else None
         self._restrictions = Restrictions.read(restricted) if restricted else Restrictions()
@@ -64,7 +72,7 @@ class App:
         self._atlas: Atlas | None = None
         self._waiting_for = "to be opened"
         self._failure: str | None = None
-        self._blast: LocalSearch | None = None
+        self._temporary: TemporaryDirectory[str] | None = None
         self._lock = threading.Lock()
 
     def open(self, path: Path, *, server: QdrantServer | None = None) -> None:
@@ -84,6 +92,9 @@ class App:
         if atlas.restrictions:
             _log_withheld(atlas, listed)
         self._atlas = atlas
+        if self._searches:
+            self._searches.atlas = self._target(self._searches)
+            self._searches.runner.resume()
 
     def _with_index(self, restrictions: Restrictions) -> Restrictions:
         """Restrictions with the keys of the sequences that their accessions lead to in the accession index."""
@@ -93,13 +104,15 @@ class App:
 
     def close(self) -> None:
         """Let go of the atlas, its searches and the renderer's process."""
-        if self._blast:
-            self._blast.close()
+        if self._searches:
+            self._searches.close()
         if self._atlas:
             self._atlas.close()
         if self.accessions:
             self.accessions.close()
         self.renderer.close()
+        if self._temporary:
+            self._temporary.cleanup()
 
     def give_up(self, reason: str) -> None:
         """Say why there will be no atlas in this process; callers are told, and not to ask again."""
@@ -154,12 +167,30 @@ class App:
         return Renderer()
 
     @property
-    def blast(self) -> LocalSearch:
-        """Searches the sequences of the atlas, which are read at the first use."""
+    def blast(self) -> Searches:
+        """Searches by alignment, of the atlas and of what else can be searched."""
         with self._lock:
-            if self._blast is None:
-                self._blast = LocalSearch(self.atlas.sequences())
-            return self._blast
+            if self._searches is None:
+                folder = TemporaryDirectory(prefix="protatlas-", ignore_cleanup_errors=True)
+                self._searches = Searches.at(Path(folder.name))
+                self._searches.atlas = self._target(self._searches)
+                self._temporary = folder
+            return self._searches
+
+    def _target(self, searches: Searches) -> Target:
+        """The shown proteins of the atlas as what searches look in; a list of restrictions changes its version."""
+        atlas = self.atlas
+        listed = sorted(map(str, atlas.restrictions.entries)) if atlas.restrictions else []
+        tag = sha256(repr((atlas.name, atlas.version, listed)).encode()).hexdigest()[:12]
+        return Target(
+            name=atlas.name,
+            version=f"{atlas.version} {tag}" if listed else atlas.version,
+            molecule="protein",
+            sequences=atlas.count,
+            residues=atlas.manifest.residues,
+            records=lambda: iter(atlas.sequences()),
+            folder=searches.folder / ATLAS / tag,
+        )
 
     def feature(self, index: int) -> tuple[Feature, int]:
         """A feature without the reference proteins that are restricted, and their number."""

@@ -1,23 +1,23 @@
-"""The `protatlas` command: serve, build, upload, index-accessions, inspect, search, lookup, tools.
+"""The `protatlas` command: serve, build, upload, index-accessions, inspect, search, blast, blastdb, lookup, tools.
 
 Results go to stdout, as tables or with `--json` as JSON; progress, log and errors to stderr. Exit codes: 0 done, 1
 failed or nothing kept, 2 bad input, 3 not found.
 """
 
-import json
+import asyncio
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from pydantic import JsonValue
 from rich.table import Table
 
 from protatlas import __version__, logs
@@ -29,49 +29,54 @@ from protatlas.atlas.plan import BuildPlan
 from protatlas.atlas.reader import Atlas
 from protatlas.atlas.store import QdrantServer
 from protatlas.atlas.upload import upload_atlas
+from protatlas.blast.searches import Searches
+from protatlas.blast_commands import StateOption, blastdb, open_services, state_folder
 from protatlas.engines.published import ModelFiles
-from protatlas.errors import InvalidInput, NotFound, ProtatlasError
+from protatlas.errors import InvalidInput, ProtatlasError
 from protatlas.opening import build_progress, bytes_progress, open_in_background, open_now
 from protatlas.sequences import read_text
 from protatlas.sequences.files import STDIN, raw_stream
 from protatlas.server import Page, build_server, http_app, leave, serve_http, serve_stdio
 from protatlas.settings import SETTINGS, STORE_API_KEY
 from protatlas.structures.report import StructureReport
+from protatlas.terminal import (
+    ERR,
+    EXIT_FAILED,
+    OUT,
+    JsonOption,
+    errors,
+    exit_code_of,
+    new_table,
+    option,
+    print_json,
+)
 from protatlas.tools import TOOLS
 from protatlas.tools.accessions import AccessionArguments, lookup_accession
+from protatlas.tools.blast import BLAST_SEQUENCE, MAX_REPORT, blast_sequence
 from protatlas.tools.calls import Metrics
 from protatlas.tools.proteins import SearchArguments, search_uniprot
-from protatlas.tools.registry import Answer, describe
+from protatlas.tools.registry import Answer, describe, parse
 from protatlas.tools.similarity import SimilarArguments, search_similar_protein_clusters
 from protatlas.tools.structures import PAGE_ALIASES, PAGE_URI, viewer_html
 
-OUT = Console()
-ERR = Console(stderr=True)
 FASTA_WIDTH = 60
 SHOWN = 20
 """Records of a report that the terminal shows."""
-EXIT_FAILED, EXIT_BAD_INPUT, EXIT_NOT_FOUND = 1, 2, 3
 
 cli = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+cli.add_typer(blastdb, name="blastdb")
 
 
-def _option(flag: str, **more: Any) -> Any:
-    """Option of the settings table."""
-    setting = SETTINGS[flag]
-    return typer.Option(f"--{flag}", envvar=setting.variable, help=setting.help, **more)
-
-
-AtlasOption = Annotated[Path | None, _option("atlas")]
+AtlasOption = Annotated[Path | None, option("atlas")]
 FastaArgument = Annotated[list[Path], typer.Argument(help="FASTA files, plain or compressed; - is stdin.")]
-AccessionsOption = Annotated[Path | None, _option("accessions")]
-StoreOption = Annotated[str | None, _option("store")]
-RestrictedOption = Annotated[Path | None, _option("restricted")]
-ModelOption = Annotated[str | None, _option("model")]
-SaeOption = Annotated[str | None, _option("sae")]
-LabelsOption = Annotated[Path | None, _option("labels")]
-DeviceOption = Annotated[str, _option("device")]
-DtypeOption = Annotated[str, _option("dtype")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AccessionsOption = Annotated[Path | None, option("accessions")]
+StoreOption = Annotated[str | None, option("store")]
+RestrictedOption = Annotated[Path | None, option("restricted")]
+ModelOption = Annotated[str | None, option("model")]
+SaeOption = Annotated[str | None, option("sae")]
+LabelsOption = Annotated[Path | None, option("labels")]
+DeviceOption = Annotated[str, option("device")]
+DtypeOption = Annotated[str, option("dtype")]
 
 
 class Clustering(StrEnum):
@@ -79,6 +84,23 @@ class Clustering(StrEnum):
 
     FEATURES = "features"
     IDENTITY = "identity"
+
+
+class BlastProgram(StrEnum):
+    """Programs of `blast`."""
+
+    BLASTP = "blastp"
+    BLASTN = "blastn"
+    BLASTX = "blastx"
+    TBLASTN = "tblastn"
+    TBLASTX = "tblastx"
+
+
+class NoProgress:
+    """Progress that nobody waits for."""
+
+    def report(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Say nothing."""
 
 
 class LogLevel(StrEnum):
@@ -90,30 +112,21 @@ class LogLevel(StrEnum):
     ERROR = "ERROR"
 
 
-@contextmanager
-def _errors(as_json: bool = False) -> Iterator[None]:
-    """Turn an error into its sentence on stderr, or its object on stdout, and an exit code."""
-    try:
-        yield
-    except ProtatlasError as error:
-        more = {"report": error.report.model_dump(mode="json")} if isinstance(error, NothingKept) else {}
-        if as_json:
-            _print_json(error.answer() | more)
-        elif isinstance(error, NothingKept):
-            _print_report(error.report)
-        ERR.print(f"Error: {error.message}", style="red", markup=False, highlight=False)
-        raise typer.Exit(_exit_code(error)) from error
+def _errors(as_json: bool = False) -> AbstractContextManager[None]:
+    """As `terminal.errors`; a build that kept nothing shows its report, and has failed."""
+    return errors(as_json, explain=_explained, exit_code=_exit_code)
+
+
+def _explained(error: ProtatlasError, as_json: bool) -> Mapping[str, object]:
+    if not isinstance(error, NothingKept):
+        return {}
+    if not as_json:
+        _print_report(error.report)
+    return {"report": error.report.model_dump(mode="json")}
 
 
 def _exit_code(error: ProtatlasError) -> int:
-    if isinstance(error, NotFound):
-        return EXIT_NOT_FOUND
-    is_bad_input = error.code == InvalidInput.code and not isinstance(error, NothingKept)
-    return EXIT_BAD_INPUT if is_bad_input else EXIT_FAILED
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    return EXIT_FAILED if isinstance(error, NothingKept) else exit_code_of(error)
 
 
 def _version(wanted: bool) -> None:
@@ -142,12 +155,17 @@ def serve(
     labels: LabelsOption = None,
     device: DeviceOption = SETTINGS["device"].default,
     dtype: DtypeOption = SETTINGS["dtype"].default,
+    state: StateOption = None,
+    ncbi_email: Annotated[str | None, option("ncbi-email")] = None,
+    ncbi_url: Annotated[str | None, option("ncbi-url")] = None,
+    ebi_email: Annotated[str | None, option("ebi-email")] = None,
+    ebi_url: Annotated[str | None, option("ebi-url")] = None,
     stdio: Annotated[bool, typer.Option("--stdio", help="Serve one client over stdin and stdout.")] = False,
-    host: Annotated[str, _option("host")] = SETTINGS["host"].default,
-    port: Annotated[int, _option("port", min=0, max=65_535)] = int(SETTINGS["port"].default),
-    allow_host: Annotated[list[str] | None, _option("allow-host")] = None,
-    allow_origin: Annotated[list[str] | None, _option("allow-origin")] = None,
-    log_level: Annotated[LogLevel, _option("log-level")] = LogLevel.INFO,
+    host: Annotated[str, option("host")] = SETTINGS["host"].default,
+    port: Annotated[int, option("port", min=0, max=65_535)] = int(SETTINGS["port"].default),
+    allow_host: Annotated[list[str] | None, option("allow-host")] = None,
+    allow_origin: Annotated[list[str] | None, option("allow-origin")] = None,
+    log_level: Annotated[LogLevel, option("log-level")] = LogLevel.INFO,
 ) -> None:
     """Serve an atlas over MCP: Streamable HTTP at /mcp, or stdio.
 
@@ -156,7 +174,14 @@ def serve(
     logs.configure(log_level.value)
     metrics = Metrics()
     with _errors():
-        app = App(models=_models(model, sae, labels, device, dtype), accessions=accessions, restricted=restricted)
+        remotes = open_services(folder := state_folder(state), ncbi_email, ncbi_url, ebi_email, ebi_url)
+        app = App(
+            models=_models(model, sae, labels, device, dtype),
+            accessions=accessions,
+            restricted=restricted,
+            searches=Searches.at(folder, remotes=remotes),
+            lists_jobs=stdio,
+        )
         if atlas:
             app.open(atlas, server=_server(store) if store else None)
         elif store:
@@ -279,7 +304,7 @@ def build(
         manifest, report = build_atlas(plan, encoder=app.encoder, features=app.features, progress=progress)
         app.open(output)
     if as_json:
-        _print_json(
+        print_json(
             {
                 "manifest": manifest.model_dump(mode="json"),
                 "restricted": _withheld(app.atlas),
@@ -360,7 +385,7 @@ def inspect(
             verify(app.atlas.path, app.atlas.manifest)
             ERR.print(f"{len(app.atlas.manifest.files)} files are as they were written", highlight=False)
     if as_json:
-        _print_json(app.atlas.manifest.model_dump(mode="json"))
+        print_json(app.atlas.manifest.model_dump(mode="json"))
     else:
         _print_manifest(app.atlas)
     app.close()
@@ -369,7 +394,7 @@ def inspect(
 @cli.command()
 def upload(
     atlas: Annotated[Path, typer.Argument(help="Atlas directory.")],
-    store: Annotated[str, _option("store")],
+    store: Annotated[str, option("store")],
     as_json: JsonOption = False,
 ) -> None:
     """Copy the points of an atlas to a Qdrant server, for serve --store. A run that was stopped goes on where it was.
@@ -380,7 +405,7 @@ def upload(
         server = _server(store)
         done = upload_atlas(atlas, server, progress=lambda points, total: progress("upload", points, total))
     if as_json:
-        _print_json(done.model_dump())
+        print_json(done.model_dump())
     else:
         counts = f"{done.points:,} points, {done.added:,} of them new"
         OUT.print(f"{counts}: collection {done.collection} at {server.url}", highlight=False)
@@ -393,7 +418,7 @@ def _withheld(atlas: Atlas) -> dict[str, Any] | None:
 
 def _print_manifest(atlas: Atlas) -> None:
     manifest = atlas.manifest
-    table = _table(f"{manifest.name} ({atlas.path})", "what", "value")
+    table = new_table(f"{manifest.name} ({atlas.path})", "what", "value")
     for what in (
         "proteins",
         "clusters",
@@ -458,13 +483,13 @@ def _sequence_text(given: str) -> str:
 
 def _print_answer(answer: Answer, as_json: bool, table_of: Callable[[Any], Table]) -> None:
     if as_json:
-        _print_json(answer.model_dump(mode="json"))
+        print_json(answer.model_dump(mode="json"))
     else:
         OUT.print(table_of(answer))
 
 
 def _found(answer: Any) -> Table:
-    table = _table(
+    table = new_table(
         f"{answer.total_results} proteins for {answer.query_label}", "accession", "gene", "name", "organism", "aa"
     )
     for protein in answer.proteins:
@@ -475,7 +500,7 @@ def _found(answer: Any) -> Table:
 
 
 def _similar(answer: Any) -> Table:
-    table = _table(
+    table = new_table(
         f"{answer.returned} of {answer.total} clusters", "score", "accession", "name", "organism", "size", "shared"
     )
     for hit in answer.hits:
@@ -483,6 +508,47 @@ def _similar(answer: Any) -> Table:
         score, size = f"{hit.similarity_score:.3f}", str(hit.cluster_size)
         table.add_row(score, hit.protein_accession, hit.protein_name, hit.organism, size, shared)
     return table
+
+
+@cli.command()
+def blast(
+    sequence: Annotated[str, typer.Argument(help="Sequence or FASTA file; - is stdin.")],
+    program: Annotated[BlastProgram, typer.Option(help="Program; all but blastp need BLAST+.")] = BlastProgram.BLASTP,
+    database: Annotated[str | None, typer.Option(help="One of your own (blastdb list); by default the atlas.")] = None,
+    expect: Annotated[float | None, typer.Option(help="Highest E-value of a hit; by default 10.")] = None,
+    atlas: AtlasOption = None,
+    restricted: RestrictedOption = None,
+    state: StateOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=500, help="Number of hits.")] = 10,
+    show_alignments: Annotated[bool, typer.Option("--alignments", help="Print the report with alignments.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search an atlas or a database of your own by alignment."""
+    with _errors(as_json):
+        app = App(restricted=restricted, searches=Searches.at(state_folder(state)))
+        open_now(app, atlas, ERR)
+        asked: dict[str, JsonValue] = {"sequence": _sequence_text(sequence), "program": program.value}
+        asked |= {"hitlist_size": limit, "database": database, "engine": "local", "raw_report_chars": MAX_REPORT}
+        answer = asyncio.run(
+            blast_sequence(app, parse(BLAST_SEQUENCE, asked | ({"expect": expect} if expect else {})), NoProgress())
+        )
+    if show_alignments and not as_json:
+        sys.stdout.write(answer.raw_report_excerpt + "\n")
+    else:
+        _print_answer(answer, as_json, _aligned)
+        for note in answer.notes:
+            ERR.print(note, markup=False, highlight=False)
+    app.close()
+
+
+def _aligned(answer: Any) -> Table:
+    total = "" if answer.total is None else f" of {answer.total}"
+    title = f"{answer.returned}{total} hits in {answer.database}, {answer.engine}"
+    found = new_table(title, "accession", "title", "organism", "bits", "E-value", "identity", "coverage")
+    for hit in answer.hits:
+        numbers = f"{hit.bit_score:.1f}", f"{hit.evalue:.2g}", f"{hit.identity_pct:.0f} %", f"{hit.coverage_pct:.0f} %"
+        found.add_row(hit.accession, hit.title, hit.organism, *numbers)
+    return found
 
 
 @cli.command()
@@ -500,7 +566,7 @@ def lookup(
             open_now(app, atlas, ERR)
         answer = lookup_accession(app, AccessionArguments(accession=accession))
     if as_json:
-        _print_json(answer.model_dump(mode="json"))
+        print_json(answer.model_dump(mode="json"))
     else:
         lines = "\n".join(textwrap.wrap(answer.sequence, FASTA_WIDTH))
         sys.stdout.write(f">{answer.accession} {answer.database}\n{lines}\n")
@@ -526,7 +592,7 @@ def index_accessions(
             raise InvalidInput("fasta", f"{missing[0]} is no file", "a file; pass a pipe as - (stdin)")
         counts = build_accession_index(fasta, output, progress=progress, overwrite=overwrite)
     if as_json:
-        _print_json(counts._asdict())
+        print_json(counts._asdict())
     else:
         unnamed = f", {counts.unnamed:,} records without an identifier" if counts.unnamed else ""
         OUT.print(f"{counts.records:,} records, {counts.entries:,} identifiers{unnamed}: {output}", highlight=False)
@@ -537,19 +603,12 @@ def tools(as_json: JsonOption = False) -> None:
     """List the tools that the server offers; with --json as clients see them."""
     listed = [describe(tool) for tool in TOOLS]
     if as_json:
-        _print_json({"tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]})
+        print_json({"tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]})
         return
-    table = _table("", "tool", "title")
+    table = new_table("", "tool", "title")
     for tool in listed:
         table.add_row(tool.name, tool.title)
     OUT.print(table)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title or None, title_justify="left")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
 
 
 def main() -> None:

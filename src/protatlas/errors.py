@@ -4,7 +4,7 @@ An error takes values and builds its own sentence: what was wrong, what was expe
 values that travel beside `code` and `message` in the answer of a tool.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 Field = str | int | float | bool | None
@@ -24,7 +24,7 @@ class ProtatlasError(Exception):
     """
 
     code: ClassVar[str] = "internal_error"
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
 
     def __init__(self, message: str, **fields: Field) -> None:
         super().__init__(message)
@@ -181,3 +181,14 @@ class AtlasDamaged(ProtatlasError, OSError):
 
     def __init__(self, path: str, problem: str, next_step: str) -> None:
         super().__init__(f"The atlas at {path} cannot be opened: {problem}. {next_step}")
+
+
+def kept_error(answer: Mapping[str, Field]) -> ProtatlasError:
+    """The error whose object was written down, as far as a caller sees it: same code, sentence and fields."""
+    fields = dict(answer)
+    code, message, retryable = (fields.pop(name) for name in ("code", "message", "retryable"))
+    kind = next((kind for kind in ProtatlasError.__subclasses__() if vars(kind).get("code") == code), InternalError)
+    error = kind.__new__(kind)
+    ProtatlasError.__init__(error, str(message), **fields)
+    error.retryable = bool(retryable)
+    return error

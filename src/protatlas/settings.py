@@ -32,6 +32,15 @@ SETTINGS = {
         Setting("labels", "PROTATLAS_LABELS", "", "Feature table of that sparse autoencoder, a Parquet file."),
         Setting("device", "PROTATLAS_DEVICE", "cpu", "cpu or cuda, to run the model on."),
         Setting("dtype", "PROTATLAS_DTYPE", "float32", "float32 or bfloat16, of the model."),
+        Setting("state", "PROTATLAS_STATE", "", "Folder of BLAST jobs and databases; by default one of the user's."),
+        Setting(
+            "ncbi-email", "PROTATLAS_NCBI_EMAIL", "", "Lets blast_sequence ask NCBI, which may write to this address."
+        ),
+        Setting("ncbi-url", "PROTATLAS_NCBI_URL", "", "BLAST URL API of a mirror instead of NCBI's own."),
+        Setting(
+            "ebi-email", "PROTATLAS_EBI_EMAIL", "", "Lets blast_sequence ask EMBL-EBI, which may write to this address."
+        ),
+        Setting("ebi-url", "PROTATLAS_EBI_URL", "", "Job Dispatcher of a mirror instead of EMBL-EBI's own."),
         Setting("host", "PROTATLAS_HOST", "127.0.0.1", "Address to listen on."),
         Setting("port", "PROTATLAS_PORT", "8000", "Port to listen on."),
         Setting("allow-host", "PROTATLAS_ALLOW_HOSTS", "", "Further Host header to accept, such as mcp.example.org."),

@@ -1,20 +1,23 @@
 """The tool `blast_sequence` on a small atlas of proteins that are well known."""
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import pytest
 from pydantic import JsonValue
 
 from protatlas.app import App
-from protatlas.blast.search import LocalSearch
-from protatlas.errors import DependencyUnavailable, InvalidInput, ProtatlasError
+from protatlas.blast.searches import Searches
+from protatlas.errors import DependencyUnavailable, InvalidInput, NotFound, ProtatlasError
 from protatlas.headers import parse_header
 from protatlas.records import Protein
 from protatlas.tools.blast import BLAST_SEQUENCE, BlastAnswer, blast_sequence
 from protatlas.tools.registry import parse
+from tests.blast.conftest import searches_at, target_of
 from tests.known_proteins import HBA, HBB, UBIQUITIN
 
 RECORDS = {
@@ -46,10 +49,21 @@ class SmallApp:
     """The part of an application that the tool asks."""
 
     atlas: SmallAtlas
-    blast: LocalSearch
+    blast: Searches
+    lists_jobs: bool = True
 
 
-def small_app(records: dict[str, str]) -> App:
+class Told:
+    """Progress that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.messages: list[str | None] = []
+
+    def report(self, done: float, total: float | None = None, message: str | None = None) -> None:  # noqa: ARG002
+        self.messages.append(message)
+
+
+def small_app(records: dict[str, str], folder: Path) -> App:
     proteins = []
     for header, sequence in records.items():
         parsed = parse_header(header)
@@ -62,16 +76,20 @@ def small_app(records: dict[str, str]) -> App:
             )
         )
     atlas = SmallAtlas({protein.key: protein for protein in proteins})
-    return cast("App", SmallApp(atlas, LocalSearch((protein.key, protein.sequence) for protein in proteins)))
+    sequences = {protein.key: protein.sequence for protein in proteins}
+    target = target_of(sequences, folder, name=atlas.name, version=atlas.version)
+    return cast("App", SmallApp(atlas, searches_at(folder, target)))
 
 
 @pytest.fixture(scope="module")
-def app() -> App:
-    return small_app(RECORDS)
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    made = small_app(RECORDS, tmp_path_factory.mktemp("state"))
+    yield made
+    made.blast.close()
 
 
 def call(app: App, **arguments: JsonValue) -> BlastAnswer:
-    return blast_sequence(app, parse(BLAST_SEQUENCE, arguments))
+    return asyncio.run(blast_sequence(app, parse(BLAST_SEQUENCE, arguments), Told()))
 
 
 def test_alpha_globin_finds_itself_and_beta_with_their_names(app: App) -> None:
@@ -131,14 +149,16 @@ def test_short_query_says_how_it_was_searched(app: App) -> None:
     assert any("PAM30" in note for note in call(app, sequence=UBIQUITIN[:12]).notes)
 
 
-def test_ten_hits_stay_under_8_kB() -> None:  # noqa: N802  # the unit's spelling
+def test_ten_hits_stay_under_8_kB(tmp_path: Path) -> None:  # noqa: N802  # the unit's spelling
     variants = {
         f"sp|P{number}0000|HBA_X Hemoglobin subunit alpha variant {number} OS=Homo sapiens neanderthalensis OX=63221": (
             f"{HBA[:number]}W{HBA[number + 1 :]}"
         )
         for number in range(12)
     }
-    answer = call(small_app(variants), sequence=HBA)
+    app = small_app(variants, tmp_path)
+    answer = call(app, sequence=HBA)
+    app.blast.close()
     assert answer.returned == 10
     assert len(json.dumps(answer.model_dump(mode="json")).encode()) < 8_000
 
@@ -164,9 +184,10 @@ def test_every_field_of_the_published_tool_is_there(app: App) -> None:
         ({"sequence": HBA, "poll_interval": 0.5}, InvalidInput, "poll_interval"),
         ({"sequence": HBA, "matrix": "PAM30"}, InvalidInput, "matrix"),
         ({"sequence": HBA, "megablast": True}, InvalidInput, "megablast"),
-        ({"sequence": HBA, "program": "blastx"}, DependencyUnavailable, "blastx"),
-        ({"sequence": HBA, "program": "tblastn"}, DependencyUnavailable, "tblastn"),
-        ({"sequence": HBA, "database": "swissprot"}, DependencyUnavailable, "database swissprot is not available"),
+        ({"sequence": HBA, "program": "blastx"}, InvalidInput, "no nucleotide"),
+        ({"sequence": HBA, "program": "tblastn"}, DependencyUnavailable, "There is no nucleotide database yet"),
+        ({"sequence": HBA, "database": "swissprot"}, NotFound, "There are: atlas."),
+        ({"sequence": HBA, "database": "swissprot"}, NotFound, "--ncbi-email"),
         ({"sequence": HBA, "engine": "ncbi"}, DependencyUnavailable, "BLAST at NCBI is not available"),
     ],
 )

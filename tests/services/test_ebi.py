@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from protatlas.errors import DependencyUnavailable, Indeterminate, InvalidInput, ProtatlasError, RateLimited
+from protatlas.reports import Database
 from protatlas.services.remote import RemoteQuery
 from tests.fakes.ebi import error, output
 from tests.fakes.ncbi import MAINTENANCE
@@ -24,17 +25,16 @@ def finish(ebi: Ebi, clock: Clock) -> str:
     return job
 
 
-def test_a_search_gives_the_tree_that_ncbi_gives(ebi: Ebi, clock: Clock) -> None:
+def test_a_search_gives_the_report_that_ncbi_gives(ebi: Ebi, clock: Clock) -> None:
     report = ebi.client.fetch(finish(ebi, clock))
 
     best, second = report.hits
-    assert best["description"] == [
-        {"id": "NAME_HUMAN", "accession": "P0CG48", "title": "A protein", "sciname": "Homo sapiens", "taxid": 9606}
-    ]
-    assert (second["hsps"][0]["identity"], second["hsps"][0]["align_len"]) == (44, 76)
-    assert (report.database, report.database_date) == ("uniprotkb_swissprot", "2026-10-07T02:09:00+00:00")
-    assert (report.sequences, report.residues, report.query_length) == (573_661, 207_922_125, 76)
-    assert set(json.loads(report.json2())["BlastOutput2"][0]["report"]["results"]["search"]) >= {"hits", "stat"}
+    assert (best.accession, best.title, best.organism, best.taxid) == ("P0CG48", "A protein", "Homo sapiens", 9606)
+    assert (second.best.identical, second.best.columns) == (44, 76)
+    assert report.database == Database(
+        name="uniprotkb_swissprot", date="2026-10-07T02:09:00+00:00", sequences=573_661, residues=207_922_125
+    )
+    assert (report.program, report.query_length, report.total) == ("blastp", 76, None)
 
 
 def test_identical_columns_are_counted_and_gaps_too(ebi: Ebi, clock: Clock) -> None:
@@ -46,12 +46,7 @@ def test_identical_columns_are_counted_and_gaps_too(ebi: Ebi, clock: Clock) -> N
 
     (hit,) = ebi.client.fetch(job).hits
 
-    assert {name: hit["hsps"][0][name] for name in ("identity", "positive", "gaps", "align_len")} == {
-        "identity": 2,
-        "positive": 3,
-        "gaps": 1,
-        "align_len": 5,
-    }
+    assert (hit.best.identical, hit.best.positive, hit.best.gaps, hit.best.columns) == (2, 3, 1, 5)
 
 
 def test_a_submission_carries_the_mail_address_and_the_nearest_wider_steps(ebi: Ebi) -> None:

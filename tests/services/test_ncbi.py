@@ -15,9 +15,10 @@ from protatlas.errors import (
     RateLimited,
     ResourceTooLarge,
 )
+from protatlas.reports import Database
 from protatlas.services.etiquette import Etiquette
 from protatlas.services.ncbi import NcbiBlast
-from protatlas.services.remote import RemoteQuery, RemoteReport
+from protatlas.services.remote import RemoteQuery
 from tests.fakes.ncbi import MAINTENANCE, REFUSED, STATE, tree, zipped
 from tests.fakes.web_service import Canned, Clock, Manner
 from tests.known_proteins import UBIQUITIN
@@ -53,13 +54,14 @@ def page(report: object) -> Canned:
 def test_a_search_gives_hits_with_numbers_and_says_how_it_was_done(ncbi: Ncbi, clock: Clock) -> None:
     report = ncbi.client.fetch(finish(ncbi, clock))
 
-    assert [hit["description"][0]["accession"] for hit in report.hits] == ["P0CG48", "Q15843"]
-    assert [hit["hsps"][0]["identity"] for hit in report.hits] == [76, 44]
-    assert (report.database, report.sequences, report.residues) == ("swissprot", 573_661, 207_922_125)
-    assert (report.version, report.query_length) == ("BLASTP 2.17.0+", 76)
+    assert [hit.accession for hit in report.hits] == ["P0CG48", "Q15843"]
+    assert [hit.best.identical for hit in report.hits] == [76, 44]
+    assert report.database == Database(name="swissprot", sequences=573_661, residues=207_922_125)
+    assert report.statistics == {"hsp_len": 48, "eff_space": 3_000_000_000}
+    assert (report.engine, report.query_length) == ("BLASTP 2.17.0+", 76)
     assert "matrix = BLOSUM62" in report.settings
-    assert report.address == f"{ncbi.address}/Blast.cgi"
-    assert json.loads(report.json2())["BlastOutput2"][0]["report"] == report.report
+    assert report.origin is not None
+    assert report.origin.address == f"{ncbi.address}/Blast.cgi"
 
 
 def test_every_request_names_the_tool_and_the_mail_address(ncbi: Ncbi, clock: Clock) -> None:
@@ -460,11 +462,3 @@ def test_the_hundred_and_first_search_of_a_day_is_not_sent(ncbi: Ncbi) -> None:
 
     assert caught.value.fields["retry_after_s"] == pytest.approx(86_400 - 990, abs=1)
     assert len(ncbi.service.asked) == 100
-
-
-def test_a_report_is_cut_to_what_was_asked_for(ncbi: Ncbi, clock: Clock) -> None:
-    report: RemoteReport = ncbi.client.fetch(finish(ncbi, clock))
-
-    assert len(report.cut_to(RemoteQuery(sequence=UBIQUITIN, limit=1)).hits) == 1
-    assert len(report.cut_to(RemoteQuery(sequence=UBIQUITIN, max_evalue=1e-30)).hits) == 1
-    assert len(report.hits) == 2

@@ -85,7 +85,7 @@ def test_tools_are_announced_as_read_only_and_the_view_names_its_page() -> None:
     described = {tool.name: describe(tool) for tool in TOOLS}
     hints = described["show"].annotations
     assert hints is not None
-    assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint) == (True, False, True)
+    assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint) == (True, None, None)
     assert described["show"].meta == {"ui": {"resourceUri": "ui://toys/view/v1", "visibility": ["model"]}}
     assert described["count"].meta is None
 

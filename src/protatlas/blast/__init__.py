@@ -1,1 +1,1 @@
-"""BLAST searches: the report they give, and who computes it."""
+"""Sequence searches: what is searched (`targets`, `databases`), by what (`search`), and as which jobs (`jobs`)."""

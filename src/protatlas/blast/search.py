@@ -1,98 +1,173 @@
-"""Local searches as jobs: identical ones are computed once, and one that takes long goes on after its caller left."""
+"""What is asked of a search, and the searches that run on this machine."""
 
-import time
 from collections import OrderedDict
-from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotDoneError
+from collections.abc import Callable
 from hashlib import sha256
-from threading import Lock
-from typing import NamedTuple
+from threading import Event, Lock
+from typing import Annotated, Literal
 
-from protatlas.engines.aligners import Aligner, Alignments, PhmmerAligner
-from protatlas.errors import DependencyUnavailable
+from pydantic import Field
 
-WORKERS = 2
-"""Searches at a time; each takes one core."""
-KEPT_SEARCHES = 256
-RETRY_AFTER_S = 5.0
+from protatlas import __version__
+from protatlas.blast.targets import Target
+from protatlas.engines import blastplus
+from protatlas.engines.aligners import Aligner, Alignment, PhmmerAligner
+from protatlas.errors import DependencyUnavailable, InvalidInput
+from protatlas.json2 import read_json2
+from protatlas.records import Record
+from protatlas.reports import Database, Hit, Hsp, Program, Report, molecules_of
+
+Engine = Literal["phmmer", "blast+", "ncbi", "ebi"]
+LOCAL_ENGINES: tuple[Engine, ...] = ("phmmer", "blast+")
+REMOTE_ENGINES: tuple[Engine, ...] = ("ncbi", "ebi")
+DEFAULT_EVALUE = 10.0
+SHORT_EVALUE = 200_000.0
+"""For short queries, whose exact matches have E-values beyond 10 (NCBI's URL API notes on short queries, node 93)."""
+SHORT_QUERY = 30
+KEPT_ALIGNERS = 3
+"""Sets of sequences that stay in memory."""
 RID_DIGITS = 16
 """Hexadecimal digits of a request id: 64 bits, as good as unique among the kept searches."""
 
 
-class SearchRunning(DependencyUnavailable):
-    """A search has not ended within the time that its caller would wait; it goes on."""
+class Search(Record):
+    """A search, whole: two that are equal have the same outcome.
 
-    retryable = True
+    `database` and `version` name what is searched and its state; null leaves them to a service. `max_evalue` null means
+    the default, and for short queries one that finds them.
+    """
 
-    def __init__(self, rid: str, waited_s: float) -> None:
-        super().__init__(
-            f"The result of search {rid}, which still runs after {waited_s:g} s,",
-            "Repeat the same call to join it: it is not computed again.",
-            rid=rid,
-            retry_after_s=RETRY_AFTER_S,
-        )
+    sequence: str
+    program: Program = "blastp"
+    engine: Engine
+    database: str | None = None
+    version: str | None = None
+    max_evalue: Annotated[float, Field(gt=0)] | None = None
+    limit: Annotated[int, Field(ge=1, le=5000)] = 10
+    is_megablast: bool = False
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the query needs the settings for short ones."""
+        return len(self.sequence) < SHORT_QUERY
+
+    @property
+    def evalue(self) -> float:
+        """The highest E-value of a hit on this machine."""
+        return self.max_evalue or (SHORT_EVALUE if self.is_short else DEFAULT_EVALUE)
+
+    @property
+    def rid(self) -> str:
+        """Request id, which does not reveal the query."""
+        kind = self.engine if self.engine in REMOTE_ENGINES else "local"
+        return f"{kind}-{sha256(f'{__version__} {self.model_dump_json()}'.encode()).hexdigest()[:RID_DIGITS]}"
 
 
-class Finished(NamedTuple):
-    """A search that has ended: request id, outcome and the seconds that this caller waited."""
-
-    rid: str
-    alignments: Alignments
-    elapsed_s: float
-
-
-class LocalSearch:
-    """Searches the sequences of one atlas, in this process.
+class LocalEngines:
+    """Searches on this machine, by the engines that are here.
 
     Parameters
     ----------
-    sequences
-        Pairs of key and upper-case sequence.
-    aligner
-        Computes the alignments; phmmer over `sequences` when it is not given.
+    threads
+        Threads of one search, where the engine can use several.
     """
 
-    def __init__(self, sequences: Iterable[tuple[str, str]], *, aligner: Aligner | None = None) -> None:
-        self.aligner = aligner or PhmmerAligner(sequences)
-        self._pool = ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix="search")
-        self._searches: OrderedDict[str, Future[Alignments]] = OrderedDict()
+    def __init__(self, *, threads: int = 2) -> None:
+        self._threads = threads
+        self._aligners: OrderedDict[tuple[str, str], Aligner] = OrderedDict()
         self._lock = Lock()
 
-    def search(self, query: str, *, max_evalue: float, limit: int, max_wait_s: float) -> Finished:
-        """Outcome of a search, from an identical one before it where there was one.
+    def choose(self, program: Program, target: Target) -> Engine:
+        """The engine for a program over a target.
 
         Raises
         ------
-        SearchRunning
-            It takes longer than `max_wait_s`; a later identical call joins it.
         InvalidInput
-            The query is too long for the aligner.
+            The program does not search what the target holds.
+        DependencyUnavailable
+            It takes BLAST+, which is not installed.
         """
-        start = time.monotonic()
-        rid = self._rid(query, max_evalue, limit)
-        try:
-            alignments = self._job(rid, query, max_evalue, limit).result(timeout=max_wait_s)
-        except NotDoneError as error:
-            raise SearchRunning(rid, max_wait_s) from error
-        return Finished(rid, alignments, time.monotonic() - start)
+        searched = molecules_of(program)[1]
+        if target.molecule != searched:
+            found = f"{target.name} holds {target.molecule} sequences, and {program} searches {searched} sequences"
+            raise InvalidInput("database", found, f"a {searched} database")
+        if program == "blastp":
+            return "phmmer"
+        if not blastplus.is_installed(program):
+            raise DependencyUnavailable(f"A nucleotide search engine for {program}", blastplus.INSTALL)
+        return "blast+"
 
-    def close(self) -> None:
-        """End the workers; a search under way still finishes, waiting ones do not begin."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def run(self, search: Search, target: Target, stop: Event) -> Report:
+        """Report of a search; its hits are known by their keys alone.
 
-    def _job(self, rid: str, query: str, max_evalue: float, limit: int) -> "Future[Alignments]":
+        Raises
+        ------
+        Stopped
+            `stop` was set; a search in this process ends only by itself.
+        InvalidInput, DependencyUnavailable
+            The engine refuses the query, or failed.
+        """
+        return self._blastplus(search, target, stop) if search.engine == "blast+" else self._aligned(search, target)
+
+    def _aligned(self, search: Search, target: Target) -> Report:
+        aligner = self._aligner(target, PhmmerAligner)
+        found = aligner.search(search.sequence, max_evalue=search.evalue, limit=search.limit)
+        return Report(
+            engine=aligner.name,
+            program=search.program,
+            database=_database(target, aligner.sequences, aligner.residues),
+            query_length=found.query_length,
+            hits=tuple(map(_hit, found.hits)),
+            total=found.total,
+            settings=(*found.settings, *_short_note(search)),
+        )
+
+    def _aligner(self, target: Target, make: Callable[..., Aligner]) -> Aligner:
+        at = (target.name, target.version)
         with self._lock:
-            job = self._searches.get(rid)
-            if job is None or (job.done() and job.exception() is not None):
-                job = self._pool.submit(self.aligner.search, query, max_evalue=max_evalue, limit=limit)
-                self._searches[rid] = job
-            self._searches.move_to_end(rid)
-            while len(self._searches) > KEPT_SEARCHES:
-                self._searches.popitem(last=False)
-        return job
+            if at not in self._aligners:
+                self._aligners[at] = make(target.records())
+            self._aligners.move_to_end(at)
+            while len(self._aligners) > KEPT_ALIGNERS:
+                self._aligners.popitem(last=False)
+            return self._aligners[at]
 
-    def _rid(self, query: str, max_evalue: float, limit: int) -> str:
-        """Request id of a search; equal searches of one set have equal ids, and it does not reveal the query."""
-        search = (query, max_evalue, limit, self.aligner.name, self.aligner.sequences, self.aligner.residues)
-        return f"local-{sha256(repr(search).encode()).hexdigest()[:RID_DIGITS]}"
+    def _blastplus(self, search: Search, target: Target, stop: Event) -> Report:
+        folder = target.prepared(
+            "blast", lambda empty: blastplus.make_database(target.records(), empty, molecule=target.molecule)
+        )
+        options = blastplus.Options(search.evalue, search.limit, is_megablast=search.is_megablast)
+        tree = blastplus.search(search.program, search.sequence, folder, options, threads=self._threads, stop=stop)
+        found = read_json2(tree)
+        if found is None:
+            raise DependencyUnavailable(f"A whole report of {search.program}", "Search again.")
+        hits = tuple(hit.model_copy(update={"key": blastplus.key_of(hit.accession)}) for hit in found.hits)
+        settings = (*found.settings, blastplus.masking(tree["params"]), *_short_note(search))
+        database = found.database.model_copy(update={"name": target.name, "version": target.version})
+        return found.model_copy(update={"hits": hits, "settings": settings, "database": database}).cut_to(
+            max_evalue=search.evalue, limit=search.limit, asked=options.asked
+        )
+
+
+def _database(target: Target, sequences: int, residues: int) -> Database:
+    return Database(name=target.name, version=target.version, sequences=sequences, residues=residues)
+
+
+def _short_note(search: Search) -> tuple[str, ...]:
+    if not search.is_short:
+        return ()
+    widened = "" if search.max_evalue else f", and hits with E-values up to {SHORT_EVALUE:,.0f} are shown"
+    return (f"The query has fewer than {SHORT_QUERY} letters: settings for short queries are used{widened}.",)
+
+
+def _hit(alignment: Alignment) -> Hit:
+    """A hit of an aligner, known by its key."""
+    fields = alignment.model_dump(exclude={"key", "subject_length", "domains"})
+    return Hit(
+        key=alignment.key,
+        accession=alignment.key,
+        length=alignment.subject_length,
+        bit_score=alignment.bit_score,
+        evalue=alignment.evalue,
+        hsps=(Hsp(**fields),),
+    )

@@ -6,6 +6,15 @@ they are none.
 
 from protatlas.sequences.fasta import Entry, IngestReport, NoProteins, Skipped, read_fasta
 from protatlas.sequences.files import read_text
-from protatlas.sequences.residues import clean_sequence
+from protatlas.sequences.residues import clean_nucleotides, clean_sequence
 
-__all__ = ["Entry", "IngestReport", "NoProteins", "Skipped", "clean_sequence", "read_fasta", "read_text"]
+__all__ = [
+    "Entry",
+    "IngestReport",
+    "NoProteins",
+    "Skipped",
+    "clean_nucleotides",
+    "clean_sequence",
+    "read_fasta",
+    "read_text",
+]

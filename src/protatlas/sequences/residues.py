@@ -22,6 +22,8 @@ UNCOMMON_RESIDUES = "BJOUXZ"
 BASES = "ACGTU"
 NEVER_NUCLEOTIDE = "LEIPFQJOXZ"
 """Letters that are no IUPAC nucleotide code, the most frequent residues first."""
+NUCLEOTIDE_CODES = frozenset("ACGTNRYSWKMBDHV")
+"""Of IUPAC, without U."""
 MIN_NUCLEOTIDE_LENGTH = 12
 """Below it a peptide of A, C, G, T and N alone is left alone: 12 such residues in a row have odds of 1e-7 at the
 residue frequencies of Swiss-Prot."""
@@ -216,3 +218,38 @@ def _refuse_words(sequence: str, text: str) -> None:
     if len(sequence) < MAX_WORD_LENGTH and len(uncommon) > 1 and uncommon & {"O", "U"}:
         found = f"{text.strip()!r}, which reads as words"
         raise UnreadableError(found, "residues; find a protein by name with esm_atlas_search_uniprot")
+
+
+def clean_nucleotides(
+    text: str, argument: str = "sequence", *, max_length: int | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """Nucleotides of pasted text in IUPAC codes, upper case, U as T, and notes on what was dropped.
+
+    Takes and drops what `clean_sequence` does.
+
+    Raises
+    ------
+    InvalidInput
+        No letters, several records, letters that are no nucleotide code, a protein, or too long.
+    """
+    try:
+        letters, notes = _without_layout(_body(text))
+        _refuse_other_characters(letters)
+        letters = letters.upper().replace("U", "T")
+        if odd := next((letter for letter in letters if letter not in NUCLEOTIDE_CODES), None):
+            found = f"the letter {odd} at position {letters.index(odd) + 1}, which is no nucleotide"
+            raise UnreadableError(found, "one nucleotide sequence; send a protein to blastp or tblastn")
+        if not _is_nucleotide(letters) and len(letters) >= MIN_NUCLEOTIDE_LENGTH:
+            raise UnreadableError("letters that are mostly no bases", "one nucleotide sequence in A, C, G, T and N")
+    except UnreadableError as error:
+        expected = "one nucleotide sequence" if "residue" in error.expected else error.expected
+        raise InvalidInput(argument, error.found.replace("residues", "letters"), expected) from error
+    if max_length is not None and len(letters) > max_length:
+        raise InvalidInput(
+            argument,
+            f"{len(letters):,} nucleotides",
+            f"at most {max_length:,}; pass a part of it",
+            actual_length=len(letters),
+            max_length=max_length,
+        )
+    return letters, tuple(notes)

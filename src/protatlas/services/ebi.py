@@ -12,21 +12,20 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from protatlas.errors import DependencyUnavailable, Indeterminate, InvalidInput, ProtatlasError
+from protatlas.json2 import read_json2
+from protatlas.reports import SEARCHES_PROTEINS, Origin, Report
 from protatlas.services.etiquette import Etiquette, Pace
 from protatlas.services.http import BAD_REQUEST, MAX_BYTES, TIMEOUT_S, Border, Identity, Reply, as_json
 from protatlas.services.remote import (
     NUCLEOTIDE,
     PROTEIN,
-    SEARCHES_PROTEINS,
     RemoteQuery,
-    RemoteReport,
     RemoteState,
     SearchFailed,
     SearchLost,
     SearchRunningThere,
     about,
     refuse_senseless,
-    report_of,
 )
 
 URL = "https://www.ebi.ac.uk/Tools/services/rest/ncbiblast"
@@ -139,7 +138,7 @@ class EbiBlast:
                 return RemoteState(phase="running", ask_again_s=wait_s)
             return self._state(job, self._border.get_once(f"/status/{job}"))
 
-    def fetch(self, job: str) -> RemoteReport:
+    def fetch(self, job: str) -> Report:
         """Report of a finished search; a broken one is fetched twice.
 
         Raises
@@ -223,7 +222,7 @@ class EbiBlast:
                 NAME, job, f"It has no report, only: {', '.join(types)[:MESSAGE_LENGTH]}.", "Change the query."
             )
 
-    def _report(self, job: str, reply: Reply) -> RemoteReport | None:
+    def _report(self, job: str, reply: Reply) -> Report | None:
         """Report in an answer; None where it is broken."""
         if reply.status == BAD_REQUEST:
             raise DependencyUnavailable(f"The report of {job} at {NAME}", f"EBI says: {_description(reply)}", rid=job)
@@ -231,13 +230,10 @@ class EbiBlast:
             found = _Output.model_validate(as_json(reply.body))
         except ValidationError:
             return None
-        return report_of(
+        return read_json2(
             json2_tree(found),
-            service=NAME,
-            search=job,
-            address=self._border.address,
-            retrieved_at=reply.at,
-            database_date=next((base.created for base in found.dbs if base.created), None),
+            date=next((base.created for base in found.dbs if base.created), None),
+            origin=Origin(service=NAME, search=job, address=self._border.address, retrieved_at=reply.at),
         )
 
 

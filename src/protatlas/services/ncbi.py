@@ -13,21 +13,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from protatlas.errors import DependencyUnavailable, Indeterminate, InvalidInput, ProtatlasError
+from protatlas.json2 import read_json2
+from protatlas.reports import SEARCHES_PROTEINS, Origin, Report
 from protatlas.services.etiquette import Etiquette, Pace
 from protatlas.services.http import MAX_BYTES, TIMEOUT_S, TOOL, Border, Identity, Reply, as_json
 from protatlas.services.remote import (
     NUCLEOTIDE,
     PROTEIN,
-    SEARCHES_PROTEINS,
     RemoteQuery,
-    RemoteReport,
     RemoteState,
     SearchFailed,
     SearchLost,
     SearchRunningThere,
     about,
     refuse_senseless,
-    report_of,
 )
 
 URL = "https://blast.ncbi.nlm.nih.gov/Blast.cgi"
@@ -161,7 +160,7 @@ class NcbiBlast:
             reply = self._border.get_once("", self._get(rid, FORMAT_OBJECT="SearchInfo"))
             return self._state(rid, reply)
 
-    def fetch(self, rid: str) -> RemoteReport:
+    def fetch(self, rid: str) -> Report:
         """Report of a finished search; a broken one is fetched twice.
 
         Raises
@@ -246,7 +245,7 @@ class NcbiBlast:
             "Search a smaller database or with a shorter query.",
         )
 
-    def _report(self, rid: str, reply: Reply) -> RemoteReport | None:
+    def _report(self, rid: str, reply: Reply) -> Report | None:
         """Report in an answer; None where it is broken."""
         if reply.is_page:
             status = _block(reply.text).get("Status", "").upper()
@@ -258,7 +257,9 @@ class NcbiBlast:
             return None
         tree = trees[0]
         self._refuse_stopped(rid, tree)
-        report = report_of(tree, service=NAME, search=rid, address=self._border.address, retrieved_at=reply.at)
+        report = read_json2(
+            tree, origin=Origin(service=NAME, search=rid, address=self._border.address, retrieved_at=reply.at)
+        )
         if report is not None and not report.hits and self._etiquette.has_hits(PACE, rid):
             return None  # SearchInfo said that there are hits
         return report

@@ -1,23 +1,21 @@
 """What searches at a public service have in common: a query goes out, a search has a state, a report comes back.
 
-Reports of all services are trees of BLAST's JSON2 format, so that one parser reads them and those of BLAST+.
+Reports of all services are trees of BLAST's JSON2 format, so that one reader takes them and those of BLAST+.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from protatlas.errors import DependencyUnavailable, InvalidInput, NotFound, ProtatlasError
 from protatlas.records import Record
+from protatlas.reports import Molecule, Program, Report, molecules_of
 
-Program = Literal["blastn", "blastp", "blastx", "tblastn", "tblastx"]
-TAKES_PROTEIN = ("blastp", "tblastn")
-SEARCHES_PROTEINS = ("blastp", "blastx")
-PROTEIN, NUCLEOTIDE = "protein", "nucleotide"
+PROTEIN: Molecule = "protein"
+NUCLEOTIDE: Molecule = "nucleotide"
 SHORT_QUERY = 30
 """Letters up to which default settings often find nothing (NCBI URL API notes on short queries)."""
 LETTERS = re.compile(r"[A-Za-z]+(?:\*[A-Za-z]*)*")
@@ -40,9 +38,9 @@ class RemoteQuery(Record):
     is_megablast: bool = False
 
     @property
-    def molecule(self) -> str:
-        """What the query is: protein or nucleotide."""
-        return PROTEIN if self.program in TAKES_PROTEIN else NUCLEOTIDE
+    def molecule(self) -> Molecule:
+        """What the query is."""
+        return molecules_of(self.program)[0]
 
     @property
     def is_short(self) -> bool:
@@ -55,46 +53,6 @@ class RemoteState(Record):
 
     phase: Literal["running", "finished"]
     ask_again_s: float = 0.0
-
-
-class RemoteReport(Record):
-    """Outcome of a remote search.
-
-    `report` is the tree under `report` of BLAST's JSON2 format. `sequences` and `residues` are the size of the
-    database as the service states it; null where it states none. `address` and `retrieved_at` (UTC, ISO 8601) say where
-    and when it was fetched, `database_date` is what that very answer stated.
-    """
-
-    service: str
-    id: str
-    address: str
-    retrieved_at: str
-    program: str
-    version: str
-    database: str
-    database_date: str | None
-    sequences: int | None
-    residues: int | None
-    query_length: int
-    message: str | None
-    settings: tuple[str, ...]
-    report: dict[str, Any]
-
-    @property
-    def hits(self) -> tuple[dict[str, Any], ...]:
-        """Hits, best first, as JSON2 has them."""
-        return tuple(self.report["results"]["search"]["hits"])
-
-    def cut_to(self, query: RemoteQuery) -> "RemoteReport":
-        """The report without hits beyond the limit and E-value that were asked for: services take steps of both."""
-        worst = query.max_evalue if query.max_evalue is not None else float("inf")
-        hits = [hit for hit in self.hits if min(hsp["evalue"] for hsp in hit["hsps"]) <= worst][: query.limit]
-        search = self.report["results"]["search"] | {"hits": hits}
-        return self.model_copy(update={"report": self.report | {"results": {"search": search}}})
-
-    def json2(self) -> bytes:
-        """The whole as a JSON2 document, such as `-outfmt 15` of BLAST+ writes."""
-        return json.dumps({"BlastOutput2": [{"report": self.report}]}).encode()
 
 
 class RemoteBlast(Protocol):
@@ -112,7 +70,7 @@ class RemoteBlast(Protocol):
         """Ask for the state of a search; too early it is not asked, and `ask_again_s` says when."""
         ...
 
-    def fetch(self, search: str) -> RemoteReport:
+    def fetch(self, search: str) -> Report:
         """Fetch the report of a finished search."""
         ...
 
@@ -204,7 +162,7 @@ def refuse_senseless(query: RemoteQuery, molecules: Mapping[str, str]) -> None:
             f"it is a nucleotide sequence, and {query.program} takes a protein",
             expected + "; blastx or blastn take nucleotides",
         )
-    searched = PROTEIN if query.program in SEARCHES_PROTEINS else NUCLEOTIDE
+    searched = molecules_of(query.program)[1]
     if query.database and (holds := molecules.get(query.database.lower())) not in (None, searched):
         others = ", ".join(name for name, held in molecules.items() if held == searched)
         raise InvalidInput(
@@ -212,86 +170,3 @@ def refuse_senseless(query: RemoteQuery, molecules: Mapping[str, str]) -> None:
             f"{query.database} holds {holds} sequences, and {query.program} searches {searched} sequences",
             f"a {searched} database, such as {others}",
         )
-
-
-class _Lenient(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Hsp(_Lenient):
-    bit_score: float
-    evalue: float
-    query_from: int
-    query_to: int
-    hit_from: int
-    hit_to: int
-    align_len: int
-
-
-class _Description(_Lenient):
-    accession: str
-
-
-class _Hit(_Lenient):
-    description: Annotated[list[_Description], Field(min_length=1)]
-    len: int
-    hsps: Annotated[list[_Hsp], Field(min_length=1)]
-
-
-class _Stat(_Lenient):
-    db_num: int | None = None
-    db_len: int | None = None
-
-
-class _Search(_Lenient):
-    query_len: int
-    hits: list[_Hit]
-    message: str | None = None
-    stat: _Stat
-
-
-class _Results(_Lenient):
-    search: _Search
-
-
-class _Target(_Lenient):
-    db: str
-
-
-class _Report(_Lenient):
-    program: str
-    version: str
-    search_target: _Target
-    params: dict[str, str | int | float | bool | None] = {}
-    results: _Results
-
-
-_REPORT: TypeAdapter[_Report] = TypeAdapter(_Report)
-
-
-def report_of(
-    tree: object, *, service: str, search: str, address: str, retrieved_at: str, database_date: str | None = None
-) -> RemoteReport | None:
-    """Report from a tree of the JSON2 format; None where the tree is not one, or is not whole."""
-    try:
-        report = _REPORT.validate_python(tree)
-    except ValidationError:
-        return None
-    assert isinstance(tree, dict)
-    found = report.results.search
-    return RemoteReport(
-        service=service,
-        id=search,
-        address=address,
-        retrieved_at=retrieved_at,
-        program=report.program,
-        version=report.version,
-        database=report.search_target.db,
-        database_date=database_date,
-        sequences=found.stat.db_num,
-        residues=found.stat.db_len,
-        query_length=found.query_len,
-        message=found.message,
-        settings=tuple(f"{name} = {value}" for name, value in report.params.items()),
-        report=tree,
-    )

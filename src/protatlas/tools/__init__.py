@@ -2,7 +2,7 @@
 
 from protatlas.app import App
 from protatlas.tools.accessions import LOOKUP_ACCESSION
-from protatlas.tools.blast import BLAST_SEQUENCE
+from protatlas.tools.blast import BLAST_JOB, BLAST_SEQUENCE
 from protatlas.tools.clusters import GET_CLUSTER_INFO
 from protatlas.tools.features import GET_SAE_FEATURE_DETAIL
 from protatlas.tools.proteins import GET_PROTEIN_DETAILS, SEARCH_UNIPROT
@@ -19,4 +19,5 @@ TOOLS: Tools[App] = (
     GET_SAE_FEATURE_DETAIL,
     SHOW_PROTEIN_STRUCTURE,
     BLAST_SEQUENCE,
+    BLAST_JOB,
 )

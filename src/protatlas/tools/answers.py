@@ -1,6 +1,9 @@
 """Parts that several answers share: where an answer comes from, and features with their labels."""
 
+from typing import Annotated
+
 import numpy as np
+from pydantic import WithJsonSchema
 
 from protatlas.accession_index import AccessionIndex
 from protatlas.app import App
@@ -13,7 +16,8 @@ from protatlas.tools.registry import Answer
 class Provenance(Answer):
     """Where an answer comes from.
 
-    `origin` is `atlas`, the local one, or `accession index`; `atlas` its name and `version` its build time, UTC.
+    `origin` is `atlas`, the local one, `accession index`, `database` (one of the operator's) or the name of a service;
+    `atlas` is the name of what was asked there, and `version` its build time, UTC, or when the service was asked.
     """
 
     origin: str = "atlas"
@@ -24,10 +28,11 @@ class Provenance(Answer):
 class Sourced(Answer):
     """Answer that says where it comes from and whether the sequence left this machine.
 
-    `sent_to` names the services that got the query; `notes` say what was understood, changed or left out.
+    `sent_to` names the services that got the query; `notes` say what was understood, changed or left out. The fields of
+    the provenance are not in the schemas, which would say them once for each tool.
     """
 
-    provenance: Provenance
+    provenance: Annotated[Provenance, WithJsonSchema({"type": "object"})]
     sent_to: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

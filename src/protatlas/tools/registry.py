@@ -94,6 +94,8 @@ class Tool(Generic[AppT, ArgumentsT]):
         Whether `run` takes a `Progress`.
     open_world : bool
         Whether an answer may come from outside this machine.
+    ends_work : bool
+        Whether it may end something that others wait for; all else only reads.
     ui : str or None
         URI of the page that shows the result in hosts with MCP Apps.
     meta : mapping
@@ -108,6 +110,7 @@ class Tool(Generic[AppT, ArgumentsT]):
     run: Callable[[AppT, ArgumentsT], Outcome] | Callable[[AppT, ArgumentsT, Progress], Outcome]
     has_progress: bool = False
     open_world: bool = False
+    ends_work: bool = False
     ui: str | None = None
     meta: Mapping[str, JsonValue] = field(default_factory=dict)
 
@@ -132,9 +135,9 @@ def describe(tool: Tool[AppT, ArgumentsT]) -> types.Tool:
         input_schema=input_schema(tool.arguments),
         output_schema=output_schema(tool.answer),
         annotations=types.ToolAnnotations(
-            read_only_hint=True,
-            destructive_hint=False,
-            idempotent_hint=True,
+            read_only_hint=not tool.ends_work,
+            destructive_hint=tool.ends_work or None,  # the other two say nothing of tools that only read
+            idempotent_hint=tool.ends_work or None,
             open_world_hint=tool.open_world,
         ),
         _meta=meta or None,

@@ -37,9 +37,8 @@ ERROR_SCHEMA: Mapping[str, JsonValue] = MappingProxyType(
         "properties": {
             "code": {"type": "string"},
             "message": {"type": "string"},
-            "retryable": {"type": "boolean"},
         },
-        "required": ["code", "message", "retryable"],
+        "required": ["code", "message"],
     }
 )
 
