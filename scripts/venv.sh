@@ -49,6 +49,16 @@ want_libgl() {
     find_libgl || say "structures will come without pictures: libGL.so.1 is missing. Debian and Ubuntu: apt-get install libgl1"
 }
 
+# BLAST+, which runs the programs that translate, and is what the tests compare with. All else works without.
+want_blast() {
+    command -v blastp >/dev/null 2>&1 && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        say "installing ncbi-blast+ with apt-get"
+        apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends ncbi-blast+ >&2 || true
+    fi
+    command -v blastp >/dev/null 2>&1 || say "tests of BLAST+ are skipped: it is missing. Debian and Ubuntu: apt-get install ncbi-blast+"
+}
+
 [ -x .venv/bin/python ] || make_venv || exit 1
 PY=$PWD/.venv/bin/python
 want_libgl

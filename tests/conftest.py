@@ -17,6 +17,14 @@ EVERY = 100
 """Of the other 20,000 records one in so many joins them."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Folder of jobs and databases for the servers and commands that tests start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROTATLAS_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def starter_records() -> list[str]:
     """FASTA records of the small atlas: some well-known proteins and a sample of the rest."""

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from protatlas import __version__
 from protatlas.cli import cli
-from tests.known_proteins import UBIQUITIN
+from tests.known_proteins import HBA, HBB, UBIQUITIN
 
 
 def _run(*arguments: str, stdin: str | bytes | None = None) -> tuple[int, str, str]:
@@ -199,7 +199,7 @@ def test_tools_as_json_is_what_clients_list() -> None:
     code, out, _ = _run("tools", "--json")
 
     assert code == 0
-    assert len(json.loads(out)["tools"]) == 8
+    assert len(json.loads(out)["tools"]) == 9
 
 
 def test_build_names_restricted_entries_that_fit_nothing_and_search_keeps_to_both_lists(tmp_path: Path) -> None:
@@ -219,3 +219,33 @@ def test_build_names_restricted_entries_that_fit_nothing_and_search_keeps_to_bot
     assert [protein["accession"] for protein in json.loads(one)["proteins"]] == ["b"]
     assert (json.loads(none)["proteins"], json.loads(none)["restricted_count"]) == ([], 2)
     assert _run("lookup", "a", "--atlas", atlas)[0] == 1
+
+
+def test_a_database_is_made_searched_listed_and_removed(tmp_path: Path, atlas_path: Path) -> None:
+    fasta = tmp_path / "my proteins (v2) & more.faa"
+    fasta.write_text(f">plate3|well|B07 my variant\n{HBB}\n>ubi\n{UBIQUITIN}\n", encoding="ascii")
+    own = ("--state", str(tmp_path / "state folder"), "--json")
+
+    code, out, _ = _run("blastdb", "add", "mine", str(fasta), *own)
+    assert (code, json.loads(out)[0]["sequences"]) == (0, 2)
+    code, out, _ = _run("blast", HBB, "--database", "mine", "--atlas", str(atlas_path), *own)
+    assert (code, json.loads(out)["hits"][0]["accession"]) == (0, "plate3|well|B07")
+    code, out, _ = _run("blastdb", "list", *own)
+    assert [found["name"] for found in json.loads(out)] == ["mine"]
+    assert _run("blastdb", "remove", "mine", *own)[0] == 0
+    assert _run("blastdb", "remove", "mine", *own)[0] == 3
+    assert _run("blastdb", "add", "atlas", str(fasta), *own)[0] == 2
+
+
+def test_an_alignment_is_printed_as_text(atlas_path: Path, tmp_path: Path) -> None:
+    code, out, _ = _run("blast", HBA, "--atlas", str(atlas_path), "--state", str(tmp_path), "--alignments", "-n", "1")
+    assert code == 0
+    assert ">P69905 Hemoglobin subunit alpha [Homo sapiens]" in out
+    assert "Identities = 142/142 (100%)" in out
+
+
+def test_a_placeholder_is_no_address_for_a_service(atlas_path: Path, tmp_path: Path) -> None:
+    options = ("--atlas", str(atlas_path), "--state", str(tmp_path), "--ncbi-email", "you@example.org")
+    code, _, err = _run("serve", "--stdio", *options)
+    assert code == 2
+    assert "placeholder" in err

@@ -53,7 +53,9 @@ async def every_tool(client: Client) -> dict[str, Any]:
     await ask("esm_atlas_get_cluster_info", sequence=sequence)
     await ask("esm_atlas_get_sae_feature_detail", feature_index=details["sae_features"][0]["feature_index"])
     await ask("ui_show_protein_structure", sequence=sequence)
-    await ask("blast_sequence", sequence=sequence)
+    search = await ask("blast_sequence", sequence=sequence)
+    job = await ask("blast_job", rid=search["rid"], action="result")
+    assert job["result"]["hits"] == search["hits"]
     assert set(answers) == set(schemas)
     return answers
 

@@ -1,12 +1,13 @@
 """Composition: an atlas, the engines that understand it, and the parts that answer questions about it."""
 
 import logging
+import shutil
 import threading
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 from protatlas.accession_index import AccessionIndex
 from protatlas.atlas.format import read_manifest
@@ -72,7 +73,7 @@ class App:
         self._atlas: Atlas | None = None
         self._waiting_for = "to be opened"
         self._failure: str | None = None
-        self._temporary: TemporaryDirectory[str] | None = None
+        self._temporary: Path | None = None
         self._lock = threading.Lock()
 
     def open(self, path: Path, *, server: QdrantServer | None = None) -> None:
@@ -112,7 +113,7 @@ class App:
             self.accessions.close()
         self.renderer.close()
         if self._temporary:
-            self._temporary.cleanup()
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
     def give_up(self, reason: str) -> None:
         """Say why there will be no atlas in this process; callers are told, and not to ask again."""
@@ -171,10 +172,9 @@ class App:
         """Searches by alignment, of the atlas and of what else can be searched."""
         with self._lock:
             if self._searches is None:
-                folder = TemporaryDirectory(prefix="protatlas-", ignore_cleanup_errors=True)
-                self._searches = Searches.at(Path(folder.name))
+                self._temporary = Path(mkdtemp(prefix="protatlas-"))
+                self._searches = Searches.at(self._temporary)
                 self._searches.atlas = self._target(self._searches)
-                self._temporary = folder
             return self._searches
 
     def _target(self, searches: Searches) -> Target:

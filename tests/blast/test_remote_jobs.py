@@ -1,8 +1,9 @@
-"""Searches at services as jobs: over real sockets to services that run here, with time that passes by sleeping alone."""
+"""Searches at services as jobs: over real sockets to services that run here; time passes by sleeping alone."""
 
-import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from protatlas.services.http import Identity
 from protatlas.services.ncbi import NcbiBlast
 from protatlas.services.remote import RemoteBlast
 from tests.fakes.ebi import BASE, FakeEbi
-from tests.fakes.ncbi import MAINTENANCE, FakeNcbi, page, tree
+from tests.fakes.ncbi import MAINTENANCE, STATE, FakeNcbi, tree
 from tests.fakes.web_service import Canned, Clock, FakeService, running
 from tests.known_proteins import UBIQUITIN
 
@@ -89,7 +90,7 @@ def test_polls_are_a_minute_apart_or_more_where_the_caller_asks(ncbi: Place) -> 
         searches.runner.wait(searches.runner.start(SEARCH, poll_s=90).rid, timeout_s=FOREVER_S)
     polls = [asked.at for asked in ncbi.service.asked if asked.form.get("FORMAT_OBJECT") == "SearchInfo"]
     assert len(polls) == 4
-    assert all(later - earlier >= 90 for earlier, later in zip(polls[1:], polls[2:], strict=False))
+    assert all(later - earlier >= 90 for earlier, later in pairwise(polls[1:]))
 
 
 def test_the_same_search_is_answered_without_asking_again(ncbi: Place) -> None:
@@ -117,18 +118,18 @@ def test_a_restart_goes_on_with_the_search_and_does_not_send_it_twice(ncbi: Plac
 
 def test_a_page_instead_of_the_report_is_an_error_and_the_next_call_fetches_again(ncbi: Place) -> None:
     with ncbi.searches() as searches:
-        ncbi.service.reports.extend([Canned(MAINTENANCE)] * 6)
+        ncbi.service.reports.extend([Canned(MAINTENANCE)] * 2)
         job = finished(searches)
         assert (job.state, job.report) == ("failed", None)
         assert isinstance(job.failure, DependencyUnavailable)
         assert job.failure.retryable
-        ncbi.service.reports.clear()
         assert finished(searches).state == "done"
     assert puts(ncbi.service) == 1
 
 
 def test_a_report_stopped_at_a_limit_is_never_empty(ncbi: Place) -> None:
-    ncbi.service.reports.append(page(tree(UBIQUITIN, [], message="Error: CPU usage limit was exceeded SIGXCPU (24)")))
+    stopped = tree(UBIQUITIN, [], message="Error: CPU usage limit was exceeded SIGXCPU (24)")
+    ncbi.service.reports.append(Canned(json.dumps({"BlastOutput2": [{"report": stopped}]}).encode()))
     with ncbi.searches() as searches:
         job = finished(searches)
     assert job.failure is not None
@@ -136,7 +137,7 @@ def test_a_report_stopped_at_a_limit_is_never_empty(ncbi: Place) -> None:
 
 
 def test_a_lost_rid_ends_the_search_and_is_named(ncbi: Place) -> None:
-    ncbi.service.states.append("UNKNOWN")
+    ncbi.service.states.append(Canned(STATE.format(status="UNKNOWN", more="", rid="x").encode()))
     with ncbi.searches() as searches:
         job = finished(searches)
         assert isinstance(job.failure, NotFound)
@@ -176,4 +177,3 @@ def test_a_search_at_ebi_is_a_job_too(tmp_path: Path) -> None:
     assert job.report is not None
     assert job.report.origin is not None
     assert (job.report.origin.service, [hit.accession for hit in job.report.hits]) == ("EMBL-EBI", ["P0CG48", "Q15843"])
-    assert asyncio is not None

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -11,13 +12,16 @@ import pytest
 from pydantic import JsonValue
 
 from protatlas.app import App
+from protatlas.blast.jobs import SearchRunning
 from protatlas.blast.searches import Searches
+from protatlas.engines import blastplus
 from protatlas.errors import DependencyUnavailable, InvalidInput, NotFound, ProtatlasError
 from protatlas.headers import parse_header
 from protatlas.records import Protein
-from protatlas.tools.blast import BLAST_SEQUENCE, BlastAnswer, blast_sequence
+from protatlas.tools.blast import BLAST_JOB, BLAST_SEQUENCE, BlastAnswer, JobAnswer, blast_job, blast_sequence
 from protatlas.tools.registry import parse
 from tests.blast.conftest import searches_at, target_of
+from tests.blast.test_blastplus import UBIQUITIN_GENE
 from tests.known_proteins import HBA, HBB, UBIQUITIN
 
 RECORDS = {
@@ -202,3 +206,81 @@ def test_what_cannot_be_answered_is_an_error_that_says_why(
 @pytest.mark.parametrize("database", ["atlas", "globins", None])
 def test_the_atlas_answers_to_its_names(app: App, database: str | None) -> None:
     assert call(app, sequence=UBIQUITIN, database=database, engine="local", expect=1e-6).returned == 1
+
+
+def job(app: App, **arguments: JsonValue) -> JobAnswer:
+    return blast_job(app, parse(BLAST_JOB, arguments))
+
+
+def test_a_search_that_is_done_gives_its_result_again_by_its_rid(app: App) -> None:
+    answer = call(app, sequence=HBA)
+    again = job(app, rid=answer.rid, action="result").result
+    assert again is not None
+    assert again["hits"] == answer.model_dump(mode="json")["hits"]
+    assert job(app, rid=answer.rid).state == "done"
+
+
+def test_a_call_that_waits_too_short_keeps_the_rid_and_the_job_gives_the_result(app: App) -> None:
+    with pytest.raises(SearchRunning) as caught:
+        call(app, sequence=HBB[:120], max_wait=1e-9)
+    rid = str(caught.value.fields["rid"])
+    app.blast.runner.wait(rid, timeout_s=60)
+    result = job(app, rid=rid, action="result").result
+    assert result is not None
+    assert result["hits"][0]["accession"] == "P68871"
+
+
+def test_a_waiting_call_is_told_how_far_its_search_is(app: App) -> None:
+    told = Told()
+    asyncio.run(blast_sequence(app, parse(BLAST_SEQUENCE, {"sequence": HBA[:70]}), told))
+    assert told.messages
+
+
+def test_a_client_that_hangs_up_stops_waiting_and_the_search_goes_on(app: App) -> None:
+    async def hang_up() -> None:
+        waiting = asyncio.create_task(blast_sequence(app, parse(BLAST_SEQUENCE, {"sequence": HBA[:90]}), Told()))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(hang_up())
+    answer = call(app, sequence=HBA[:90])
+    assert answer.hits[0].accession == "P69905"
+
+
+def test_a_job_that_nobody_knows_is_not_found(app: App) -> None:
+    for action in ("status", "result", "cancel"):
+        with pytest.raises(NotFound, match="ABCDEFGH016"):
+            job(app, rid="ABCDEFGH016", action=action)
+
+
+def test_running_searches_are_listed_to_the_one_user_of_stdio_alone(app: App) -> None:
+    assert job(app).running == ()
+    stranger = cast("App", SmallApp(cast("SmallAtlas", app.atlas), app.blast, lists_jobs=False))
+    with pytest.raises(InvalidInput, match="rid"):
+        job(stranger)
+
+
+def test_a_database_of_the_user_is_searched_under_its_name(app: App, tmp_path: Path) -> None:
+    fasta = tmp_path / "set A & B.faa"
+    fasta.write_text(f">plate3|well|B07 my variant OS=Homo sapiens OX=9606\n{HBB}\n", encoding="ascii")
+    made = app.blast.databases.add("mine", [fasta], molecule="protein")
+    answer = call(app, sequence=HBB, database="mine")
+    assert [(hit.accession, hit.taxid) for hit in answer.hits] == [("plate3|well|B07", 9606)]
+    assert (answer.database, answer.database_version, answer.provenance.origin) == ("mine", made.version, "database")
+    app.blast.databases.remove("mine")
+
+
+@pytest.mark.skipif(not blastplus.is_installed(), reason="BLAST+ is not installed")
+def test_a_gene_finds_its_protein_in_the_atlas_by_blastx(app: App) -> None:
+    answer = call(app, sequence=UBIQUITIN_GENE, program="blastx", expect=1e-3)
+    (hit,) = answer.hits
+    assert (hit.accession, hit.identity_pct, hit.query_start, hit.query_end) == ("pgaptmp_000002", 100.0, 1, 228)
+    assert answer.engine.startswith("BLASTX")
+
+
+def test_the_e_value_of_the_caller_wins_for_short_queries_too(app: App) -> None:
+    wide, narrow = call(app, sequence=UBIQUITIN[:9]), call(app, sequence=UBIQUITIN[:9], expect=1e-30)
+    assert wide.hits[0].accession == "pgaptmp_000002"
+    assert (narrow.hits, narrow.total) == ((), 0)

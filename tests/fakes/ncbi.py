@@ -96,7 +96,10 @@ def zipped(*documents: object, rid: str = "ABCDEFGH016") -> bytes:
 
 
 class FakeNcbi(FakeService):
-    """NCBI. `waits` polls find a search waiting; `subjects` are its hits; `impolite` lists breaches of the rules."""
+    """NCBI. `waits` polls find a search waiting; `subjects` are its hits; `impolite` lists breaches of the rules.
+
+    `states` and `reports` are answered to polls and fetches before the usual ones.
+    """
 
     def __init__(self, clock: Clock, *, waits: int = 1, estimate: int = 18) -> None:
         super().__init__(clock)
@@ -106,6 +109,8 @@ class FakeNcbi(FakeService):
         self.message: str | None = None
         self.impolite: list[str] = []
         self.searches: dict[str, dict[str, str]] = {}
+        self.states: list[Canned] = []
+        self.reports: list[Canned] = []
         self.polls: dict[str, list[float]] = {}
 
     def forget(self) -> None:
@@ -121,8 +126,9 @@ class FakeNcbi(FakeService):
             return Canned(self._put(form).encode())
         rid = form.get("RID", "")
         if form.get("FORMAT_OBJECT") == "SearchInfo":
-            return Canned(self._state(rid, asked.at).encode())
-        return self._report(rid)
+            usual = Canned(self._state(rid, asked.at).encode())
+            return self.states.pop(0) if self.states else usual
+        return self.reports.pop(0) if self.reports else self._report(rid)
 
     def _judge(self, asked: Asked) -> None:
         for name in ("tool", "email"):

@@ -31,6 +31,8 @@ VALID: dict[str, dict[str, Any]] = {
     "ui_show_protein_structure": {"sequence": HBA},
     "blast_sequence": {"sequence": HBA},
 }
+BEYOND = {"blast_job"}
+"""Tools that the published servers do not have."""
 
 
 def _listed(app: App) -> list[dict[str, Any]]:
@@ -42,10 +44,10 @@ def _listed(app: App) -> list[dict[str, Any]]:
     return anyio.run(run)
 
 
-def test_the_eight_tools_of_the_contract_are_listed_within_25_kilobytes(app: App) -> None:
+def test_the_tools_of_the_contract_are_listed_within_25_kilobytes(app: App) -> None:
     listed = _listed(app)
 
-    assert {tool["name"] for tool in listed} == set(VALID)
+    assert {tool["name"] for tool in listed} == set(VALID) | BEYOND
     assert len(json.dumps({"tools": listed}, separators=(",", ":")).encode()) <= 25_000
 
 
@@ -55,7 +57,7 @@ def test_every_argument_is_described_and_no_schema_needs_a_reference(app: App) -
         assert not any(key in text for key in ("$ref", "$defs", "$dynamicRef"))
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool["outputSchema"]["type"] == "object"
-        assert tool["annotations"]["readOnlyHint"] is True
+        assert tool["annotations"]["readOnlyHint"] is (tool["name"] not in BEYOND)
         for name, node in tool["inputSchema"]["properties"].items():
             assert node["description"], name
             assert isinstance(node["type"], str), name

@@ -82,7 +82,7 @@ def _candidates(active: sparse.csr_array) -> npt.NDArray[np.int64]:
         return np.empty((0, 2), np.int64)
     random = np.random.default_rng(SEED)
     starts = active.indptr[rows]
-    found = [np.empty((0, 2), np.int64)]
+    found = np.empty(0, np.int64)
     for _ in range(BANDS):
         signature = np.zeros(len(rows), np.uint64)
         for _ in range(ROWS):
@@ -90,8 +90,10 @@ def _candidates(active: sparse.csr_array) -> npt.NDArray[np.int64]:
             ranks = random.permutation(active.shape[1]).astype(np.uint32)
             smallest = np.minimum.reduceat(ranks[active.indices], starts).astype(np.uint64)
             signature = signature * np.uint64(active.shape[1]) + smallest
-        found.append(_bucket_pairs(rows, signature))
-    return np.unique(np.concatenate(found), axis=0)
+        # Most pairs of one band are those of others too: each is kept once, as one number.
+        first, second = _bucket_pairs(rows, signature).T
+        found = np.union1d(found, first * active.shape[0] + second)
+    return np.column_stack(np.divmod(found, active.shape[0]))
 
 
 def _bucket_pairs(rows: Int1D, signature: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotDoneError
 from threading import Event, Lock
 
-from protatlas.blast.jobs import Job, JobStore
+from protatlas.blast.jobs import Job, JobStore, State
 from protatlas.blast.search import REMOTE_ENGINES, Search
 from protatlas.engines.blastplus import Stopped
 from protatlas.errors import Indeterminate, InternalError, NotFound, ProtatlasError
@@ -63,9 +63,13 @@ class Runner:
         ]
         self._running: dict[str, tuple[Handle, Future[None]]] = {}
         self._lock = Lock()
+        self._is_closing = False
 
     def close(self) -> None:
         """End the workers. What runs may be taken over by another process, or by the next start."""
+        self._is_closing = True
+        for handle, _ in list(self._running.values()):
+            handle.stop.set()
         for pool in self._pools:
             pool.shutdown(wait=False, cancel_futures=True)
         self._store.close()
@@ -157,12 +161,18 @@ class Runner:
             report = self._work(job.search, handle)
             self._store.end(job.rid, "done", report=report)
         except Stopped:
-            self._store.end(job.rid, "cancelled")
+            self._ends_badly(job, "cancelled")
         except ProtatlasError as error:
-            self._store.end(job.rid, "failed", error=error)
+            self._ends_badly(job, "failed", error)
         except Exception:  # the seam of the worker: a defect ends the job, not the thread
-            LOG.exception("defect in search %s", job.rid)
-            self._store.end(job.rid, "failed", error=InternalError())
+            if not self._is_closing:
+                LOG.exception("defect in search %s", job.rid)
+            self._ends_badly(job, "failed", InternalError())
         finally:
             with self._lock:
                 self._running.pop(job.rid, None)
+
+    def _ends_badly(self, job: Job, state: State, error: ProtatlasError | None = None) -> None:
+        """Note that a job is over, unless it only ends with this process: then it stays for the next one."""
+        if not self._is_closing:
+            self._store.end(job.rid, state, error=error)
