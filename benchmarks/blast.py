@@ -77,7 +77,7 @@ def main() -> None:
         print(f"{len(proteins):,} proteins, {target.residues:,} residues, {len(queries)} queries")
         print(f"blastp: {statistics.median(seconds for _, seconds in wanted):.3f} s a query (p50), hits "
               f"{sum(len(hits) for hits, _ in wanted):,}")  # fmt: skip
-        engines: tuple[Engine, ...] = ("blast+", "phmmer")
+        engines: tuple[Engine, ...] = ("blast+", "phmmer", "mmseqs2")
         for engine in engines:
             _compare(engine, queries, target, wanted, options.pairs)
 

@@ -8,6 +8,7 @@ from platformdirs import user_data_path
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from protatlas.blast.databases import Databases, Manifest
+from protatlas.blast.search import LocalEngines
 from protatlas.blast.searches import DATABASES
 from protatlas.services import ebi, ncbi
 from protatlas.services.ebi import EbiBlast
@@ -63,12 +64,14 @@ def add(
     bars = Progress(SpinnerColumn(), TextColumn("{task.completed:,} records"), TimeElapsedColumn(), console=ERR)
     with errors(as_json), bars:
         task = bars.add_task("records", total=None)
-        manifest = Databases(state_folder(state) / DATABASES).add(
+        databases = Databases(state_folder(state) / DATABASES)
+        manifest = databases.add(
             name,
             fasta,
             molecule="nucleotide" if is_nucleotide else "protein",
             progress=lambda done: bars.update(task, completed=done),
         )
+        LocalEngines().prepare(databases.target(name))
     _print([manifest], as_json)
 
 

@@ -1,7 +1,6 @@
 """What is asked of a search, and the searches that run on this machine."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 from hashlib import sha256
 from threading import Event, Lock
 from typing import Annotated, Literal
@@ -11,19 +10,22 @@ from pydantic import Field
 from protatlas import __version__
 from protatlas.blast.targets import Target
 from protatlas.engines import blastplus
-from protatlas.engines.aligners import Aligner, Alignment, PhmmerAligner
+from protatlas.engines.aligners import MAX_QUERY, Aligner, Alignment, PhmmerAligner
+from protatlas.engines.linclust import is_installed
+from protatlas.engines.mmseqs import RepresentativeAligner, prepare
 from protatlas.errors import DependencyUnavailable, InvalidInput
 from protatlas.json2 import read_json2
 from protatlas.records import Record
 from protatlas.reports import Database, Hit, Hsp, Program, Report, molecules_of
 
-Engine = Literal["phmmer", "blast+", "ncbi", "ebi"]
-LOCAL_ENGINES: tuple[Engine, ...] = ("phmmer", "blast+")
+Engine = Literal["phmmer", "mmseqs2", "blast+", "ncbi", "ebi"]
 REMOTE_ENGINES: tuple[Engine, ...] = ("ncbi", "ebi")
 DEFAULT_EVALUE = 10.0
 SHORT_EVALUE = 200_000.0
 """For short queries, whose exact matches have E-values beyond 10 (NCBI's URL API notes on short queries, node 93)."""
 SHORT_QUERY = 30
+LARGE = 100_000
+"""Sequences from which MMseqs2 is faster than looking at each."""
 KEPT_ALIGNERS = 3
 """Sets of sequences that stay in memory."""
 RID_DIGITS = 16
@@ -74,11 +76,11 @@ class LocalEngines:
 
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
-        self._aligners: OrderedDict[tuple[str, str], Aligner] = OrderedDict()
+        self._aligners: OrderedDict[tuple[Engine, str, str], Aligner] = OrderedDict()
         self._lock = Lock()
 
-    def choose(self, program: Program, target: Target) -> Engine:
-        """The engine for a program over a target.
+    def choose(self, program: Program, target: Target, *, letters: int = MAX_QUERY) -> Engine:
+        """The engine for a program over a target, and a query of that many letters.
 
         Raises
         ------
@@ -92,7 +94,8 @@ class LocalEngines:
             found = f"{target.name} holds {target.molecule} sequences, and {program} searches {searched} sequences"
             raise InvalidInput("database", found, f"a {searched} database")
         if program == "blastp":
-            return "phmmer"
+            is_large = target.sequences >= LARGE and letters >= SHORT_QUERY
+            return "mmseqs2" if is_large and is_installed() else "phmmer"
         if not blastplus.is_installed(program):
             raise DependencyUnavailable(f"A nucleotide search engine for {program}", blastplus.INSTALL)
         return "blast+"
@@ -110,7 +113,7 @@ class LocalEngines:
         return self._blastplus(search, target, stop) if search.engine == "blast+" else self._aligned(search, target)
 
     def _aligned(self, search: Search, target: Target) -> Report:
-        aligner = self._aligner(target, PhmmerAligner)
+        aligner = self._aligner(search.engine, target)
         found = aligner.search(search.sequence, max_evalue=search.evalue, limit=search.limit)
         return Report(
             engine=aligner.name,
@@ -122,15 +125,26 @@ class LocalEngines:
             settings=(*found.settings, *_short_note(search)),
         )
 
-    def _aligner(self, target: Target, make: Callable[..., Aligner]) -> Aligner:
-        at = (target.name, target.version)
+    def prepare(self, target: Target) -> None:
+        """Make the files that the first search of a large target would have to wait for."""
+        if target.molecule == "protein" and self.choose("blastp", target) == "mmseqs2":
+            self._aligner("mmseqs2", target)
+
+    def _aligner(self, engine: Engine, target: Target) -> Aligner:
+        at = (engine, target.name, target.version)
         with self._lock:
             if at not in self._aligners:
-                self._aligners[at] = make(target.records())
+                self._aligners[at] = self._opened(engine, target)
             self._aligners.move_to_end(at)
             while len(self._aligners) > KEPT_ALIGNERS:
                 self._aligners.popitem(last=False)
             return self._aligners[at]
+
+    def _opened(self, engine: Engine, target: Target) -> Aligner:
+        if engine == "phmmer":
+            return PhmmerAligner(target.records())
+        folder = target.prepared("mmseqs2", lambda empty: prepare(target.records(), empty, threads=self._threads))
+        return RepresentativeAligner(folder, threads=self._threads)
 
     def _blastplus(self, search: Search, target: Target, stop: Event) -> Report:
         folder = target.prepared(

