@@ -211,7 +211,8 @@ def search_space(query: int, sequences: int, residues: int) -> float:
     """Effective search space of a query of that length: the lengths without the stretch that no alignment starts in.
 
     The stretch is the largest whole l with l <= ALPHA / LAMBDA * ln(K (m - l) (n - N l)) + BETA that leaves
-    K (m - l) (n - N l) >= max(m, n) (Altschul & Gish 1996, doi:10.1016/S0076-6879(96)66029-7; the second as BLAST+ has it).
+    K (m - l) (n - N l) >= max(m, n) (Altschul & Gish 1996, doi:10.1016/S0076-6879(96)66029-7; the second as BLAST+
+    has it).
     """
 
     def fits(length: int) -> bool:
