@@ -68,8 +68,8 @@ def function_annotation(go: dict[str, set[str]], names: Mapping[str, str]) -> An
 def name_annotation(names: dict[str, set[str]], words: Mapping[str, str]) -> Annotation:
     """Names of proteins (mnemonics, as in `RPOB`); `words` are the full names of some of them.
 
-    `names` should hold the unnamed too, with an empty set: names spread within families, so that nearly all proteins of a
-    candidate have it and few others have any. Among the named alone, precision would look several times what it is.
+    `names` should hold the unnamed too, with an empty set: names spread within families, so that nearly all proteins of
+    a candidate have it and few others have any. Among the named alone, precision would look several times what it is.
     """
     keys = {protein: {f"name:{name}" for name in found} for protein, found in names.items()}
     return annotation(keys, lambda key: name_concept(key.removeprefix("name:"), words), least=NAMED)
