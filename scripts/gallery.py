@@ -56,6 +56,7 @@ finding about a protein. [models.md](models.md) says how labels are chosen and h
   residues; highest activation first, as a share of the feature's maximum over its reference proteins. The region
   holds the peak and all around it from half of the peak on. The domains at the peak are the Pfam hits that ship with
   the atlas: where there are others than the label, or none, it does not fit there, or a related family took its place.
+  A label that names whole proteins (concept `name:...`) has no domain of its own.
 - *Structure.* Grey is no activation, red the peak on this protein. Shown is the protein that fires most among those
   with a structure and the labelled domain at the peak; where there is none, among those with a structure.
 

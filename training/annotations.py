@@ -69,7 +69,7 @@ def name_annotation(names: dict[str, set[str]], words: Mapping[str, str]) -> Ann
     """Names of proteins (mnemonics, as in `RPOB`); `words` are the full names of some of them.
 
     `names` should hold the unnamed too, with an empty set: names spread within families, so that nearly all proteins of
-    a candidate have it and few others have any. Among the named alone, precision would look several times what it is.
+    a candidate have it and few others have any. Among the named alone, precision would look better than it is.
     """
     keys = {protein: {f"name:{name}" for name in found} for protein, found in names.items()}
     return annotation(keys, lambda key: name_concept(key.removeprefix("name:"), words), least=NAMED)

@@ -175,9 +175,8 @@ def pattern(reference: Reference, feature: int, tops: list[int]) -> str:
 
 def exemplars(reference: Reference, tops: list[int]) -> str | None:
     """Sentence on the Pfam families of the top proteins."""
-    seen = Counter(
-        f"{c.words} ({c.key})" for i in tops for c in {c for c, _, _ in reference.domains.get(reference.names[i], ())}
-    )
+    families = [{c for c, _, _ in reference.domains.get(reference.names[i], ())} for i in tops]
+    seen = Counter(f"{c.words} ({c.key})" for found in families for c in sorted(found, key=lambda c: c.key))
     if not seen:
         return None
     most = [f"{name} in {n}" for name, n in seen.most_common(4)]
