@@ -56,8 +56,10 @@ finding about a protein. [models.md](models.md) says how labels are chosen and h
   residues; highest activation first, as a share of the feature's maximum over its reference proteins. The region
   holds the peak and all around it from half of the peak on. The domains at the peak are the Pfam hits that ship with
   the atlas: where there are others than the label, or none, it does not fit there, or a related family took its place.
+  A label that names whole proteins (concept `name:...`) has no domain of its own.
 - *Structure.* Grey is no activation, red the peak on this protein. Shown is the protein that fires most among those
-  with a structure and the labelled domain at the peak; where there is none, among those with a structure.
+  with a structure and the labelled domain at the peak; where there is none, among those with a structure. Where the
+  label names whole proteins, it is one of that name.
 
 Regenerate after a change of the pack: `PYTHONPATH=src:. python scripts/gallery.py` (some minutes).
 """
@@ -86,8 +88,10 @@ class Firing:
     domains: tuple[Domain, ...]
 
     def has(self, feature: Feature) -> bool:
-        """Whether a domain that the feature is labelled with is at the peak."""
-        return any(domain.accession == feature.concept for domain in self.domains)
+        """Whether the domain that the feature is labelled with is at the peak, or the label is the protein's name."""
+        name = parse_header(self.entry.header).protein_name or ""
+        is_named = name.casefold() == (feature.label or "").casefold()
+        return is_named or any(domain.accession == feature.concept for domain in self.domains)
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class Gallery:
         pictured = [self._firing(self.entries[at], feature) for at in order if self._structured[at]]
         for shown in sorted(pictured, key=lambda f: (not f.has(feature), -f.activation)):
             structure = self._archive.load(protein_hash(shown.entry.sequence))
-            is_clear = shown.has(feature) or shown.activation >= FIRES_CLEARLY
+            is_clear = shown.has(feature) or (shown.activation >= FIRES_CLEARLY and not is_of_proteins(feature))
             if is_clear and structure and shown.region.peak_residue in structure.residues:
                 return Exhibit(feature, firings, segments, shown, structure)
         return None
@@ -173,6 +177,11 @@ class Gallery:
         region = next(r for r in self._features.regions(activations, index) if r.start <= peak <= r.end)
         domains = tuple(d for d in self._domains[protein_hash(entry.sequence)] if d.start <= peak <= d.end)
         return Firing(entry, float(trace.max() / self._features.maximum[index]), trace, region, domains)
+
+
+def is_of_proteins(feature: Feature) -> bool:
+    """Whether the label is the name of whole proteins, and not a stretch of theirs."""
+    return (feature.concept or "").startswith("name:")
 
 
 def windows(firings: Sequence[Firing]) -> list[str]:

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 
+from protatlas.engines.features import open_features
 from protatlas.records import Region
 from protatlas.sequences.fasta import Entry
-from scripts.gallery import REACH, SLIDE, Firing, windows
+from scripts.gallery import REACH, SLIDE, Domain, Firing, windows
 
 MOTIF = "GWKCHGKTFDECWHP"
 
@@ -25,3 +28,16 @@ def test_equal_windows_count_once_and_ends_are_gaps() -> None:
     found = windows([_firing(MOTIF, 1), _firing(MOTIF, 1)])
 
     assert found == ["-" * REACH + MOTIF[: REACH + 1]]
+
+
+def test_a_protein_has_the_labelled_domain_at_the_peak_or_the_name_that_is_the_label() -> None:
+    table = open_features().table
+    domain = next(feature for feature in table if (feature.concept or "").startswith("PF"))
+    name = next(feature for feature in table if (feature.concept or "").startswith("name:"))
+    there = Domain(domain.concept or "", "short name", 1, 60)
+    plain = _firing(MOTIF, 1)
+    with_domain = replace(plain, domains=(there,))
+    named = replace(plain, entry=Entry(f"sp|P00001|X_HUMAN {(name.label or '').upper()} OS=Homo sapiens", MOTIF, 1))
+
+    assert [plain.has(domain), with_domain.has(domain), named.has(domain)] == [False, True, False]
+    assert [plain.has(name), with_domain.has(name), named.has(name)] == [False, False, True]

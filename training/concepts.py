@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from protatlas.records import Category
+
 # Kyte and Doolittle 1982 (doi:10.1016/0022-2836(82)90515-0): a mean over 19 residues of 1.6 or more marks
 # membrane spans.
 HYDROPATHY = dict(
@@ -46,11 +48,11 @@ AMINO_ACIDS = {
 
 @dataclass(frozen=True)
 class Concept:
-    """A possible meaning: `key` (Pfam or GO id, or a name of ours), words for it, and its category."""
+    """A possible meaning: `key` (Pfam or GO id, or a name of ours), words, and category, None where none fits."""
 
     key: str
     words: str
-    category: str
+    category: Category | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Motif:
     pattern: re.Pattern[str]
 
 
-def _motif(key: str, words: str, category: str, pattern: str) -> Motif:
+def _motif(key: str, words: str, category: Category, pattern: str) -> Motif:
     return Motif(Concept(key, words, category), re.compile(f"(?=({pattern}))"))
 
 

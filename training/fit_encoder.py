@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from network import Network, codes
-from pairs import Alignment, Pairs
 from torch.nn import functional
+
+from training.network import Network, codes
+from training.pairs import Alignment, Pairs
 
 PAIRS, WINDOW, COLUMNS = 72, 200, 30
 """Pairs a step, residues of a window, aligned columns that are compared of each pair."""

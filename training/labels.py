@@ -1,7 +1,7 @@
 """Label features: the concept that fits best on one half of the reference proteins, its F1 measured on the other.
 
 Domain-adjusted F1 as in InterPLM (Simon and Zou 2024, doi:10.1101/2024.11.14.623630): precision over residues, recall
-over instances (domains, stretches); over proteins for GO terms.
+over instances (domains, stretches); over proteins for what is known of whole ones (annotations.py).
 """
 
 from collections import Counter
@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse
-from concepts import Concept, runs, stretches
+
+from training.annotations import Annotation
+from training.concepts import Concept, runs, stretches
+from training.pooling import Array
 
 SHARES = (0.2, 0.4, 0.5, 0.6, 0.7, 0.8)
 BATCH = 200
@@ -26,14 +29,13 @@ class Reference:
 
     names: list[str]
     sequences: list[str]
-    activations: list[tuple[np.ndarray, np.ndarray]]
+    activations: list[tuple[Array, Array]]
     domains: dict[str, list[tuple[Concept, int, int]]]
-    go: dict[str, set[str]]
-    go_concepts: dict[str, Concept]
-    maximum: np.ndarray
-    pooled: np.ndarray
-    idf: np.ndarray
-    frequency: np.ndarray = field(init=False)
+    annotations: list[Annotation]
+    maximum: Array
+    pooled: Array
+    idf: Array
+    frequency: Array = field(init=False)
 
     def __post_init__(self) -> None:
         """Count the proteins on which each feature is active."""
@@ -49,17 +51,18 @@ class Reference:
 class Table:
     """F1 of each share of the maximum, feature and concept: float32 (shares, features, concepts)."""
 
-    f1: np.ndarray
-    support: np.ndarray
+    f1: Array
+    support: Array
 
 
-def _harmonic(precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-    return (2 * precision * recall / np.maximum(precision + recall, 1e-9)).astype(np.float32)
+def _harmonic(precision: Array, recall: Array) -> Array:
+    harmonic: Array = (2 * precision * recall / np.maximum(precision + recall, 1e-9)).astype(np.float32)
+    return harmonic
 
 
 def _batch_counts(
     reference: Reference, part: list[int], numbers: dict[Concept, int]
-) -> tuple[list[tuple[np.ndarray, scipy.sparse.csr_array, scipy.sparse.csr_array]], np.ndarray]:
+) -> tuple[list[tuple[Array, scipy.sparse.csr_array, scipy.sparse.csr_array]], Array]:
     """For each share: active residues, those inside each concept and instances found; last the instances there are."""
     size, rows, cols, owner, first, start = len(reference.maximum), [], [], [], 0, 0
     for i in part:
@@ -109,13 +112,13 @@ def stretch_table(reference: Reference, half: list[int], numbers: dict[Concept, 
     return Table(_harmonic(inside / np.maximum(on, 1), found / np.maximum(support, 1)), support)
 
 
-def go_table(reference: Reference, half: list[int], terms: list[str]) -> Table:
-    """F1 over proteins of every feature against every GO term on one half."""
-    annotated = [i for i in half if reference.names[i] in reference.go]
-    numbers = {term: n for n, term in enumerate(terms)}
-    truth = np.zeros((len(annotated), len(terms)), dtype=np.float32)
+def protein_table(reference: Reference, half: list[int], annotation: Annotation) -> Table:
+    """F1 over annotated proteins of every feature against every candidate on one half; 0 where it is near chance."""
+    annotated = [i for i in half if reference.names[i] in annotation.keys]
+    numbers = {key: n for n, key in enumerate(annotation.concepts)}
+    truth = np.zeros((len(annotated), len(numbers)), dtype=np.float32)
     for row, i in enumerate(annotated):
-        truth[row, [numbers[t] for t in reference.go[reference.names[i]] if t in numbers]] = 1
+        truth[row, [numbers[key] for key in annotation.keys[reference.names[i]] if key in numbers]] = 1
     f1 = []
     for share in SHARES:
         on = (reference.pooled[annotated] >= np.maximum(share * reference.maximum, 1e-6)).astype(np.float32)
@@ -125,15 +128,19 @@ def go_table(reference: Reference, half: list[int], terms: list[str]) -> Table:
     return Table(np.where(np.stack(f1) > chance + MIN_F1, np.stack(f1), 0), truth.sum(0))
 
 
-def choose(reference: Reference, terms: list[str]) -> list[tuple[Concept, float, float] | None]:
+def choose(reference: Reference) -> list[tuple[Concept, float, float] | None]:
     """Concept, F1 on unseen proteins and share of the maximum of each feature, None where nothing fits."""
     halves = list(range(0, len(reference.names), 2)), list(range(1, len(reference.names), 2))
     every = sorted({c for i in range(len(reference.names)) for c, _, _ in reference.instances(i)}, key=lambda c: c.key)
     numbers = {concept: n for n, concept in enumerate(every)}
-    tables = [(stretch_table(reference, half, numbers), go_table(reference, half, terms)) for half in halves]
-    concepts = every + [reference.go_concepts[term] for term in terms]
-    f1 = [np.concatenate([a.f1, b.f1], axis=2) for a, b in tables]
-    support = np.min([np.concatenate([a.support, b.support]) for a, b in tables], axis=0)
+    kinds = reference.annotations
+    tables = [
+        [stretch_table(reference, half, numbers), *(protein_table(reference, half, kind) for kind in kinds)]
+        for half in halves
+    ]
+    concepts = every + [concept for kind in kinds for concept in kind.concepts.values()]
+    f1 = [np.concatenate([table.f1 for table in found], axis=2) for found in tables]
+    support = np.min([np.concatenate([table.support for table in found]) for found in tables], axis=0)
     chosen = np.where(support >= MIN_INSTANCES, f1[0], 0).transpose(1, 0, 2).reshape(len(reference.maximum), -1)
     best = chosen.argmax(axis=1)
     unseen = f1[1].transpose(1, 0, 2).reshape(chosen.shape)[np.arange(len(best)), best]
@@ -146,7 +153,9 @@ def choose(reference: Reference, terms: list[str]) -> list[tuple[Concept, float,
 
 def pattern(reference: Reference, feature: int, tops: list[int]) -> str:
     """Sentence on where and how the feature fires on its top proteins."""
-    lengths, places, peaks = [], [], Counter[str]()
+    lengths: list[int] = []
+    places: list[float] = []
+    peaks = Counter[str]()
     for i in tops:
         indices, values = reference.activations[i]
         trace = np.where(indices == feature, values, 0).max(axis=1).astype(np.float32)
@@ -166,16 +175,15 @@ def pattern(reference: Reference, feature: int, tops: list[int]) -> str:
 
 def exemplars(reference: Reference, tops: list[int]) -> str | None:
     """Sentence on the Pfam families of the top proteins."""
-    seen = Counter(
-        f"{c.words} ({c.key})" for i in tops for c in {c for c, _, _ in reference.domains.get(reference.names[i], ())}
-    )
+    families = [{c for c, _, _ in reference.domains.get(reference.names[i], ())} for i in tops]
+    seen = Counter(f"{c.words} ({c.key})" for found in families for c in sorted(found, key=lambda c: c.key))
     if not seen:
         return None
     most = [f"{name} in {n}" for name, n in seen.most_common(4)]
     return f"Of the {len(tops)} most active reference proteins: {'; '.join(most)}."
 
 
-def neighbours(decoder: np.ndarray, count: int = 10) -> np.ndarray:
+def neighbours(decoder: Array, count: int = 10) -> Array:
     """Features of largest decoder cosine, closest first, int (features, count)."""
     rows = decoder / np.maximum(np.linalg.norm(decoder, axis=1, keepdims=True), 1e-9)
     cosine = rows @ rows.T
@@ -183,10 +191,13 @@ def neighbours(decoder: np.ndarray, count: int = 10) -> np.ndarray:
     return np.argsort(-cosine, axis=1)[:, :count]
 
 
-def rows(reference: Reference, decoder: np.ndarray, terms: list[str]) -> list[dict[str, object]]:
-    """Rows of the feature table, by feature index; the columns are those of `protatlas.records.Feature`."""
-    near, found = neighbours(decoder), choose(reference, terms)
-    return [_row(reference, feature, found[feature], near[feature].tolist()) for feature in range(len(decoder))]
+def rows(reference: Reference, near: Array) -> list[dict[str, object]]:
+    """Rows of the feature table, by feature index; the columns are those of `protatlas.records.Feature`.
+
+    `near` holds the nearest features of each (see `neighbours`), int (features, count).
+    """
+    found = choose(reference)
+    return [_row(reference, feature, found[feature], near[feature].tolist()) for feature in range(len(near))]
 
 
 def _row(

@@ -3,23 +3,33 @@
 import argparse
 import gzip
 import json
-from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import fit_encoder
-import fit_sae
-import labels
 import numpy as np
-import prepare
-from concepts import Concept, go_concept
-from pairs import align, read_pairs
-from ranking import ranking_scores
-from swissprot import read_go, read_go_names
 
-from protatlas.engines.encoders import Encoder, file_hash, open_encoder
+from protatlas.atlas.taxonomy import read_lineages
+from protatlas.engines.encoders import Encoder, file_hash, open_encoder, read_manifest
 from protatlas.engines.features import TABLE, FeatureSet, open_features
-from protatlas.records import Feature
+from protatlas.records import Category, Feature
+from training import fit_encoder, fit_sae, labels, prepare
+from training.annotations import (
+    Annotation,
+    function_annotation,
+    name_annotation,
+    names_of_representatives,
+    own_names,
+    spread_names,
+    taxa_of,
+    taxon_annotation,
+)
+from training.concepts import Concept
+from training.entries import entries_of, full_names, organisms, read_entries, read_reversed
+from training.pairs import align, read_pairs
+from training.pooling import check_statistics, pool, statistics
+from training.ranking import ranking_scores
+from training.swissprot import read_go, read_go_names
 
 SEED = 20_140_122
 ENCODER_STEPS = 6_000
@@ -30,7 +40,8 @@ RANKING = {"dense": 0.0, "sparse": 1.0, "shortlist": 300, "alignment": 0.5, "hal
 REFERENCE = 40_000
 ACTIVE_THRESHOLD, PROFILE_SIZE = 0.5, 300
 LICENCE = (
-    "Weights and labels: Apache-2.0; made from Swiss-Prot (UniProt, CC BY 4.0), Pfam and InterPro (CC0), GO (CC BY 4.0)"
+    "Weights and labels: Apache-2.0; made from Swiss-Prot (UniProt, CC BY 4.0), Pfam and InterPro (CC0), "
+    "GO (CC BY 4.0), NCBI Taxonomy (public domain)"
 )
 
 
@@ -98,21 +109,6 @@ def activate(
     return list(zip(np.split(indices, ends), np.split(values, ends), strict=True))
 
 
-def pool(activations: list[tuple[np.ndarray, np.ndarray]], size: int) -> np.ndarray:
-    """Maximum of each feature on each protein, float32 (proteins, size)."""
-    pooled = np.zeros((len(activations), size), dtype=np.float32)
-    for row, (indices, values) in zip(pooled, activations, strict=True):
-        np.maximum.at(row, indices.ravel(), values.ravel().astype(np.float32))
-    return pooled
-
-
-def go_terms(go: dict[str, set[str]], names: dict[str, str]) -> dict[str, Concept]:
-    """Molecular functions that 30 or more reference proteins have, and at most a tenth of them."""
-    counts = Counter(term for terms in go.values() for term in terms)
-    functions = {t for t in counts if any(w in names.get(t, "") for w in ("activity", "binding"))}
-    return {t: go_concept(t, names[t]) for t in sorted(functions) if 30 <= counts[t] <= len(go) / 10}
-
-
 def family_concepts(interpro: Path, hmms: Path) -> dict[str, Concept]:
     """Concept of each Pfam family, named by InterPro where it has an entry, else by the HMM's description."""
     words = {h.accession.split(".")[0]: (h.description or h.name) for h in prepare.read_hmms(hmms)}
@@ -120,8 +116,12 @@ def family_concepts(interpro: Path, hmms: Path) -> dict[str, Concept]:
     for entry in json.loads(interpro.read_text(encoding="utf-8")):
         for member in set(entry["members"]) & words.keys():
             words[member], kinds[member] = entry["name"], entry["type"]
-    sites = {"active_site": "Catalytic function", "binding_site": "Ligand-binding site", "repeat": "Structural motif"}
-    sites["ptm"] = "Post-translational modification"
+    sites: dict[str, Category] = {
+        "active_site": "Catalytic function",
+        "binding_site": "Ligand-binding site",
+        "repeat": "Structural motif",
+        "ptm": "Post-translational modification",
+    }
     return {key: Concept(key, name, sites.get(kinds.get(key, ""), "Domain")) for key, name in words.items()}
 
 
@@ -150,82 +150,166 @@ def write_table(pack: Path, rows: list[dict[str, object]]) -> None:
     (pack / TABLE).write_bytes(gzip.compress(lines.encode(), compresslevel=9, mtime=0))
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Proteins of the work folder.
+
+    `clear` are those without a held-out family and its 25 % clusters, `proteins` those of them that are fitted on,
+    `families` the others' development families; `names` are the reference proteins, in order, and `domains` their rows.
+    """
+
+    clear: dict[str, str]
+    proteins: dict[str, str]
+    families: dict[str, list[str]]
+    names: list[str]
+    domains: list[list[str]]
+
+    @property
+    def sequences(self) -> list[str]:
+        """Sequences of the reference proteins."""
+        return [self.proteins[name] for name in self.names]
+
+
+def prepare_proteins(args: argparse.Namespace) -> Prepared:
+    """Proteins to fit, development families, reference proteins and their domains."""
+    work, held_out = args.work, read_held_out(args)
+    representatives = prepare.clear_proteins(args.swissprot, args.hmms, held_out, work)
+    clusters = prepare.quarter_clusters(work)
+    clear = {name: sequence for name, sequence in representatives.items() if name in clusters}
+    known = {hmm.accession.split(".")[0] for hmm in prepare.read_hmms(args.hmms)}
+    chosen = set(prepare.by_hash(known - held_out)[:DEV_FAMILIES])
+    rows = prepare.scan_proteins(representatives, work, "development", prepare.read_hmms(args.hmms, chosen))
+    touched = {clusters[row[0]] for row in rows if row[0] in clear}
+    proteins = {name: s for name, s in clear.items() if clusters[name] not in touched}
+    first = dict(list(representatives.items())[:REFERENCE])
+    domains = prepare.scan_proteins(first, work, "reference", prepare.read_hmms(args.hmms))
+    names = [name for name in first if name in proteins]
+    families = development(rows, clear)
+    print(f"{len(clear)} proteins, {len(proteins)} to fit, {len(families)} development families", flush=True)
+    return Prepared(clear, proteins, families, names, [row for row in domains if row[0] in proteins])
+
+
+def read_held_out(args: argparse.Namespace) -> set[str]:
+    """Pfam accessions that nothing may be fitted on."""
+    return set(args.held_out.read_text(encoding="ascii").split())
+
+
+def annotations(args: argparse.Namespace, names: list[str]) -> list[Annotation]:
+    """What is known of whole reference proteins: functions, names, taxa."""
+    headed = read_entries(args.starter / "proteins.fasta.gz")
+    everything = prepare.read_fasta(args.work / "swissprot.fasta")
+    entries = entries_of(everything, [*read_reversed(args.entries), *headed])
+    half = prepare.read_clusters(args.work / "half_cluster.tsv")
+    quarter = prepare.quarter_clusters(args.work)
+    own = {name: given for name, found in entries.items() if half[name] in quarter and (given := own_names(found))}
+    hmms = prepare.read_hmms(args.hmms, read_held_out(args))
+    rows = prepare.scan_proteins({name: everything[name] for name in own}, args.work, "named", hmms)
+    touched = {row[0] for row in rows}
+    own = {name: given for name, given in own.items() if name not in touched}
+    spread = spread_names(names_of_representatives(own, half), quarter)
+    lineages = read_lineages(args.starter / "taxa.tsv.gz")
+    species = organisms(headed)
+    taxa = {name: taxa_of(entries[name], species, lineages) for name in names if name in entries}
+    kinds = [
+        function_annotation(read_go(args.swissprot, set(names)), read_go_names(args.swissprot)),
+        name_annotation({name: spread.get(name, set()) for name in names}, full_names(headed)),
+        taxon_annotation({name: found for name, found in taxa.items() if found}),
+    ]
+    return [kind.shuffled(SEED) for kind in kinds] if args.shuffle else kinds
+
+
+def label(
+    args: argparse.Namespace,
+    prepared: Prepared,
+    activations: list[tuple[np.ndarray, np.ndarray]],
+    *,
+    pooled: np.ndarray,
+    near: np.ndarray,
+) -> None:
+    """Write the feature table of the pack."""
+    concepts = family_concepts(args.interpro, args.hmms)
+    domains: dict[str, list[tuple[Concept, int, int]]] = {}
+    for name, family, _, start, end in prepared.domains:
+        domains.setdefault(name, []).append((concepts[family], int(start) - 1, int(end)))
+    kinds = annotations(args, prepared.names)
+    found = statistics(pooled)
+    reference = labels.Reference(
+        prepared.names, prepared.sequences, activations, domains, kinds, found["maximum"], pooled, found["idf"]
+    )
+    write_table(args.pack, labels.rows(reference, near))
+
+
 def make(args: argparse.Namespace) -> None:
     """All steps, in order."""
     work, pack = args.work, args.pack
-    held_out = set(args.held_out.read_text(encoding="ascii").split())
-    clear = prepare.clear_proteins(args.swissprot, args.hmms, held_out, work)
-    clusters = prepare.quarter_clusters(work)
-    everything = {name: sequence for name, sequence in clear.items() if name in clusters}
-    known = {hmm.accession.split(".")[0] for hmm in prepare.read_hmms(args.hmms)}
-    chosen = set(prepare.by_hash(known - held_out)[:DEV_FAMILIES])
-    rows = prepare.scan_proteins(clear, work, "development", prepare.read_hmms(args.hmms, chosen))
-    families = development(rows, everything)
-    touched = {clusters[row[0]] for row in rows if row[0] in everything}
-    proteins = {name: s for name, s in everything.items() if clusters[name] not in touched}
-    print(f"{len(everything)} proteins, {len(proteins)} to fit, {len(families)} development families", flush=True)
-    arrays = fit_network(proteins, work, args.steps)
-    entries: dict[str, object] = {"encoder": write_weights(pack, "encoder", arrays, "protatlas-convolution")}
-    rules: dict[str, float] = {
-        **RANKING,
-        "active_threshold": ACTIVE_THRESHOLD,
-        "profile_size": PROFILE_SIZE,
-    }
-    made = {
-        "made": datetime.now(tz=UTC).date().isoformat(),
+    prepared = prepare_proteins(args)
+    arrays = fit_network(prepared.proteins, work, args.steps)
+    rules = {**RANKING, "active_threshold": ACTIVE_THRESHOLD, "profile_size": PROFILE_SIZE}
+    parts: dict[str, object] = {
+        "encoder": write_weights(pack, "encoder", arrays, "protatlas-convolution"),
+        "ranking": rules,
+        "made": today(),
         "method": "training/README.md",
-        "training_proteins": len(proteins),
+        "training_proteins": len(prepared.proteins),
     }
-    write_manifest(pack, **entries, ranking=rules, **made)
+    write_manifest(pack, **parts)
     encoder = open_encoder(pack)
-    first = dict(list(clear.items())[:REFERENCE])
-    rows = [
-        row
-        for row in prepare.scan_proteins(first, work, "reference", prepare.read_hmms(args.hmms))
-        if row[0] in proteins
-    ]
-    names = [name for name in first if name in proteins]
-    sequences = [proteins[name] for name in names]
-    weights = fit_features(encoder, list(proteins.values())[-SAE_PROTEINS:], work)
+    weights = fit_features(encoder, list(prepared.proteins.values())[-SAE_PROTEINS:], work)
     arrays = sae_arrays(weights, fit_sae.SIZE)
-    described = {"encoder_id": encoder.id, "reference": len(names)}
-    entries["sae"] = {**write_weights(pack, "sae", arrays, "protatlas-sae"), **described}
-    write_manifest(pack, **entries, ranking=rules, **made)
-    activations = activate(encoder, open_features(pack), sequences, work)
+    described = {"encoder_id": encoder.id, "reference": len(prepared.names)}
+    parts["sae"] = {**write_weights(pack, "sae", arrays, "protatlas-sae"), **described}
+    write_manifest(pack, **parts)
+    activations = activate(encoder, open_features(pack), prepared.sequences, work)
     pooled = pool(activations, fit_sae.SIZE)
-    arrays["maximum"] = pooled.max(axis=0)
-    arrays["idf"] = np.log10(len(names) / (1 + (pooled > 0).sum(axis=0))).astype(np.float32)
-    entries["sae"] = {**write_weights(pack, "sae", arrays, "protatlas-sae"), **described}
-    write_manifest(pack, **entries, ranking=rules, **made)
-    made["development"] = f"{len(families)} families, AUC, P@1, P@k: {ranking_scores(families, everything, pack)}"
-    write_manifest(pack, **entries, ranking=rules, **made)
-    concepts = family_concepts(args.interpro, args.hmms)
-    domains: dict[str, list[tuple[Concept, int, int]]] = {}
-    for name, family, _, start, end in rows:
-        domains.setdefault(name, []).append((concepts[family], int(start) - 1, int(end)))
-    go = read_go(args.swissprot, set(names))
-    functions = go_terms(go, read_go_names(args.swissprot))
-    reference = labels.Reference(
-        names, sequences, activations, domains, go, functions, arrays["maximum"], pooled, arrays["idf"]
-    )
-    write_table(pack, labels.rows(reference, weights["w_dec"], list(functions)))
+    parts["sae"] = {**write_weights(pack, "sae", arrays | statistics(pooled), "protatlas-sae"), **described}
+    write_manifest(pack, **parts)
+    scores = ranking_scores(prepared.families, prepared.clear, pack)
+    parts["development"] = f"{len(prepared.families)} families, AUC, P@1, P@k: {scores}"
+    write_manifest(pack, **parts, labelled=today())
+    label(args, prepared, activations, pooled=pooled, near=labels.neighbours(weights["w_dec"]))
+
+
+def relabel(args: argparse.Namespace) -> None:
+    """Write a new feature table for the weights that the pack has; nearest features stay those of the old table.
+
+    Stops if maximum or IDF of a feature over the prepared proteins are not those of the pack.
+    """
+    features = open_features(args.pack)
+    near = np.array([feature.decoder_nearest_neighbors for feature in features.table])
+    prepared = prepare_proteins(args)
+    activations = activate(open_encoder(args.pack), features, prepared.sequences, args.work)
+    pooled = pool(activations, features.sae.size)
+    check_statistics(statistics(pooled), {"maximum": features.maximum, "idf": features.idf})
+    label(args, prepared, activations, pooled=pooled, near=near)
+    write_manifest(args.pack, **{**read_manifest(args.pack), "licence": LICENCE, "labelled": today()})
+
+
+def today() -> str:
+    """Date of today, as manifests hold it."""
+    return datetime.now(tz=UTC).date().isoformat()
 
 
 def main() -> None:
     """Read the arguments and make the pack."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--swissprot", type=Path, required=True, help="dataset_201401 of Debian's metastudent-data")
+    parser.add_argument("--entries", type=Path, required=True, help="Calibration/reversed.seq of Debian's pftools")
     parser.add_argument("--hmms", type=Path, required=True, help="gecco/hmmer/Pfam.h3m of PyPI's gecco")
     parser.add_argument("--interpro", type=Path, required=True, help="gecco/interpro/interpro.json of the same")
     parser.add_argument("--held-out", type=Path, required=True, help="Pfam accessions that nothing may be fitted on")
+    parser.add_argument("--starter", type=Path, default=Path("data/starter"), help="names and organisms of entries")
     parser.add_argument("--work", type=Path, default=Path("training/scratch"))
     parser.add_argument("--pack", type=Path, default=Path("src/protatlas/engines/packs/default"))
     parser.add_argument(
         "--steps", type=int, default=ENCODER_STEPS, help="steps of the encoder; 0 keeps random weights, as a control"
     )
+    parser.add_argument("--relabel", action="store_true", help="label the pack anew and leave its weights as they are")
+    parser.add_argument(
+        "--shuffle", action="store_true", help="deal functions, names and taxa to other proteins, as a control"
+    )
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    make(args)
+    (relabel if args.relabel else make)(args)
 
 
 if __name__ == "__main__":

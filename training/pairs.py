@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from prepare import THREADS, write_fasta
+
+from training.prepare import THREADS, write_fasta
 
 CIGAR = re.compile(r"(\d+)([MID])")
 COLUMNS = "query,target,qstart,tstart,cigar"

@@ -10,7 +10,8 @@ from hashlib import md5
 from pathlib import Path
 
 import pyhmmer
-from swissprot import read_swissprot
+
+from training.swissprot import read_swissprot
 
 LENGTHS = range(50, 1001)
 PROTEINS = 70_000
@@ -40,6 +41,11 @@ def cluster(fasta: Path, stem: Path, *, identity: float, program: str) -> dict[s
         options = ["--min-seq-id", str(identity), "-c", "0.8", "--threads", str(THREADS), "-v", "1"]
         options += ["-s", "2.5", "--cluster-steps", "2"] if program == "easy-cluster" else []
         subprocess.run(["mmseqs", program, str(fasta), str(stem), str(stem) + ".tmp", *options], check=True)
+    return read_clusters(table)
+
+
+def read_clusters(table: Path) -> dict[str, str]:
+    """Representative of each protein, of a table that MMseqs2 wrote."""
     pairs = (line.split("\t") for line in table.read_text(encoding="ascii").splitlines())
     return {member: representative for representative, member in pairs}
 
