@@ -100,6 +100,10 @@ MISTAKES: list[tuple[str, dict[str, object], str, str]] = [
     ("ui_show_protein_structure", {"sequence": HBA, "view_options": HIGHLIGHTS_33}, "invalid_input", "32"),
     ("blast_sequence", {"sequence": "ATGC" * 30}, "invalid_input", "nucleotide"),
     ("blast_sequence", {"sequence": HBA, "program": "tblastn"}, "dependency_unavailable", "tblastn"),
+    ("blast_job", {"colour": "red"}, "invalid_input", "colour"),
+    ("blast_job", {"rid": "local-0", "action": "stop"}, "invalid_input", "action"),
+    ("blast_job", {}, "invalid_input", "stdio"),
+    ("blast_job", {"rid": "local-0000000000000000"}, "not_found", "local-0000000000000000"),
 ]
 
 

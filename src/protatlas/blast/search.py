@@ -77,6 +77,7 @@ class LocalEngines:
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
         self._aligners: OrderedDict[tuple[Engine, str, str], Aligner] = OrderedDict()
+        self._opening: dict[tuple[Engine, str, str], Lock] = {}
         self._lock = Lock()
 
     def choose(self, program: Program, target: Target, *, letters: int = MAX_QUERY) -> Engine:
@@ -131,14 +132,24 @@ class LocalEngines:
             self._aligner("mmseqs2", target)
 
     def _aligner(self, engine: Engine, target: Target) -> Aligner:
+        """Aligner of a target, opened once: who needs the same one waits, who needs another does not."""
         at = (engine, target.name, target.version)
         with self._lock:
-            if at not in self._aligners:
-                self._aligners[at] = self._opened(engine, target)
+            opening = self._opening.setdefault(at, Lock())
+        with opening:
+            with self._lock:
+                found = self._aligners.get(at)
+            found = found or self._opened(engine, target)
+            self._keep(at, found)
+        return found
+
+    def _keep(self, at: tuple[Engine, str, str], aligner: Aligner) -> None:
+        """Keep an aligner that was just asked for, and let go of the one that was not for longest."""
+        with self._lock:
+            self._aligners[at] = aligner
             self._aligners.move_to_end(at)
             while len(self._aligners) > KEPT_ALIGNERS:
-                self._aligners.popitem(last=False)
-            return self._aligners[at]
+                self._opening.pop(self._aligners.popitem(last=False)[0], None)
 
     def _opened(self, engine: Engine, target: Target) -> Aligner:
         if engine == "phmmer":

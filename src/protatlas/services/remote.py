@@ -83,17 +83,6 @@ class RemoteBlast(Protocol):
         ...
 
 
-class NotConfigured(DependencyUnavailable):
-    """The operator did not opt in to a service."""
-
-    def __init__(self, service: str, setting: str) -> None:
-        super().__init__(
-            f"BLAST at {service}",
-            f"No sequence leaves this machine until the operator sets {setting} to an address that {service} can "
-            "write to. Search the atlas instead.",
-        )
-
-
 class SearchLost(NotFound):
     """A service does not know a search any more, or never did."""
 
