@@ -25,7 +25,8 @@ from typing import TextIO
 import numpy as np
 from scipy import sparse
 
-from protatlas.atlas.store import EdgeStore, Every, Point, SparseVector
+from protatlas.atlas.edge import EdgeStore, EdgeWriter
+from protatlas.atlas.store import Every, Point, SparseVector
 from protatlas.records import protein_hash
 from protatlas.sequences import read_fasta
 
@@ -107,7 +108,7 @@ def _search(
     weights = 1 / np.arange(1, features + 1) ** 0.7
     weights /= weights.sum()
     with tempfile.TemporaryDirectory() as folder:
-        store = EdgeStore.create(Path(folder, "store"), embedding_width=width)
+        written = EdgeWriter(Path(folder, "store"), embedding_width=width)
         started, rows = time.perf_counter(), []
         embeddings = np.empty((count, width), np.float32)
         for start in range(0, count, 10_000):
@@ -119,8 +120,8 @@ def _search(
                 embeddings[row] = embedding / np.linalg.norm(embedding)
                 rows.append(vector)
                 points.append(Point(protein_hash(f"A{row}"), {"position": row}, embeddings[row], vector))
-            store.add(points)
-        store.finish()
+            written.add(points)
+        written.finish()
         seconds = time.perf_counter() - started
         print(f"{count:,} vectors indexed in {seconds:.0f} s", flush=True)
         bounds = np.concatenate([[0], np.cumsum([len(row.indices) for row in rows])])
@@ -128,6 +129,7 @@ def _search(
             (np.concatenate([row.values for row in rows]), np.concatenate([row.indices for row in rows]), bounds),
             shape=(count, features),
         )
+        store = EdgeStore.load(Path(folder, "store"))
         p50 = _answers(store, matrix, embeddings, rows, random.choice(count, queries, replace=False).tolist())
         store.close()
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

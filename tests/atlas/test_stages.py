@@ -322,7 +322,7 @@ def test_the_manifest_tells_what_was_chosen(models: App, tmp_path: Path) -> None
 
     manifest = json.loads((plan.output / "manifest.json").read_text(encoding="utf-8"))
 
-    assert manifest["format_version"] == 2
+    assert manifest["format_version"] == 3
     assert manifest["clustering"] == "features"
     assert {"sequences.fasta", "report.json", "tables/vectors.arrow"} <= set(manifest["files"])
 

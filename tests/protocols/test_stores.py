@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from protatlas.atlas.edge import EdgeStore, EdgeWriter
 from protatlas.atlas.remote import RemoteStore
 from protatlas.atlas.store import (
     Between,
     Condition,
-    EdgeStore,
     Either,
     Every,
     HasVectors,
@@ -60,23 +60,22 @@ def _all_points() -> Iterator[Point]:
     yield Point("f" * 32, {"record": "member", "position": COUNT, "title": "member", "text": "member"})
 
 
-def _edge(folder: Path) -> EdgeStore:
-    written = EdgeStore.create(folder / "store", embedding_width=WIDTH)
-    written.add(_all_points())
-    written.finish()
-    return written
+def _edge(folder: Path, *, shard_points: int) -> EdgeStore:
+    writer = EdgeWriter(folder / "store", embedding_width=WIDTH, shard_points=shard_points)
+    writer.add(_all_points())
+    writer.finish()
+    return EdgeStore.load(folder / "store")
 
 
 @contextmanager
 def _in_process(folder: Path) -> Iterator[Store]:
-    with closing(_edge(folder)) as store:
+    with closing(_edge(folder, shard_points=10_000)) as store:
         yield store
 
 
 @contextmanager
-def _reopened(folder: Path) -> Iterator[Store]:
-    _edge(folder).close()
-    with closing(EdgeStore.load(folder / "store")) as store:
+def _in_shards(folder: Path) -> Iterator[Store]:
+    with closing(_edge(folder, shard_points=77)) as store:
         yield store
 
 
@@ -88,8 +87,15 @@ def _on_a_server(_: Path) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture(scope="module", params=[_in_process, _reopened, _on_a_server])
+@pytest.fixture(scope="module", params=[_in_process, _in_shards, _on_a_server])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with request.param(tmp_path_factory.mktemp("store")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module", params=[_in_process, _on_a_server])
+def whole_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store whose points share their statistics of words; shards have them each of its own."""
     with request.param(tmp_path_factory.mktemp("store")) as opened:
         yield opened
 
@@ -142,9 +148,9 @@ def test_a_ranking_puts_titles_with_its_words_first_and_loses_no_other_match(sto
     assert total == 5
 
 
-def test_equal_ranks_keep_the_input_order_at_any_limit(store: Store) -> None:
+def test_equal_ranks_keep_the_input_order_at_any_limit(whole_store: Store) -> None:
     for limit in (5, 40, 200):
-        found, total = store.find(Is("reviewed", "true"), ranking="kinase", limit=limit)
+        found, total = whole_store.find(Is("reviewed", "true"), ranking="kinase", limit=limit)
 
         assert [payload["position"] for payload in found] == list(range(3, 3 + 2 * limit, 2))
         assert total == COUNT // 2

@@ -49,8 +49,7 @@ def cluster_by_features(active: sparse.csr_array, keys: Sequence[str]) -> Int1D:
     """
     order = np.argsort(np.asarray(keys))
     ranked = sparse.csr_array(active[order])
-    pairs = _linked(ranked, _candidates(ranked))
-    representatives = _medoids(ranked, _greedy(pairs, len(keys)))
+    representatives = _medoids(ranked, _greedy(_linked(ranked), len(keys)))
     result = np.empty(len(keys), np.int64)
     result[order] = order[representatives]
     return result
@@ -75,51 +74,57 @@ def cluster_by_identity(proteins: Iterable[tuple[str, str]], folder: Path) -> In
     return np.array([row_of[owners[key]] for key, _ in given], np.int64)
 
 
-def _candidates(active: sparse.csr_array) -> npt.NDArray[np.int64]:
-    """Distinct pairs of rows (i < j) that share a MinHash band, shape (pairs, 2)."""
+def _linked(active: sparse.csr_array) -> npt.NDArray[np.int64]:
+    """Distinct pairs of rows (i < j) that share a MinHash band and whose Jaccard index reaches the minimum.
+
+    Each band's pairs are checked before the next is drawn, so that memory holds one band's candidates and the links:
+    int64, shape (pairs, 2).
+    """
     rows = np.flatnonzero(np.diff(active.indptr))
+    linked = np.empty(0, np.int64)
     if len(rows) == 0:
-        return np.empty((0, 2), np.int64)
+        return linked.reshape(0, 2)
     random = np.random.default_rng(SEED)
-    starts = active.indptr[rows]
-    found = np.empty(0, np.int64)
     for _ in range(BANDS):
-        signature = np.zeros(len(rows), np.uint64)
-        for _ in range(ROWS):
-            # 32 bits: the array of a rank for each active feature is the largest here.
-            ranks = random.permutation(active.shape[1]).astype(np.uint32)
-            smallest = np.minimum.reduceat(ranks[active.indices], starts).astype(np.uint64)
-            signature = signature * np.uint64(active.shape[1]) + smallest
-        # Most pairs of one band are those of others too: each is kept once, as one number.
-        first, second = _bucket_pairs(rows, signature).T
-        found = np.union1d(found, first * active.shape[0] + second)
-    return np.column_stack(np.divmod(found, active.shape[0]))
+        found = _bucket_pairs(rows, _signature(active, rows, random), count=active.shape[0])
+        found = np.setdiff1d(found, linked, assume_unique=True)
+        linked = np.union1d(linked, found[_is_linked(active, found)])
+    return np.column_stack(np.divmod(linked, active.shape[0]))
 
 
-def _bucket_pairs(rows: Int1D, signature: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Pairs of rows with equal signature, shape (pairs, 2), i < j; rows are ascending."""
+def _signature(active: sparse.csr_array, rows: Int1D, random: np.random.Generator) -> npt.NDArray[np.uint64]:
+    """One number for the smallest ranks of each row's active features under `ROWS` random orders of the features."""
+    starts, signature = active.indptr[rows], np.zeros(len(rows), np.uint64)
+    for _ in range(ROWS):
+        # 32 bits: the array of a rank for each active feature is the largest here.
+        ranks = random.permutation(active.shape[1]).astype(np.uint32)
+        smallest = np.minimum.reduceat(ranks[active.indices], starts).astype(np.uint64)
+        signature = signature * np.uint64(active.shape[1]) + smallest
+    return signature
+
+
+def _bucket_pairs(rows: Int1D, signature: npt.NDArray[np.uint64], *, count: int) -> Int1D:
+    """Pairs of rows i < j with equal signature, each as i * count + j; rows are ascending."""
     order = np.argsort(signature, kind="stable")
     bounds = np.flatnonzero(np.diff(signature[order])) + 1
-    found = [np.empty((0, 2), np.int64)]
+    found = [np.empty(0, np.int64)]
     for bucket in np.split(rows[order], bounds):
         if len(bucket) > BUCKET_LIMIT:
-            found.append(np.column_stack([np.full(len(bucket) - 1, bucket[0]), bucket[1:]]))
+            found.append(bucket[0] * count + bucket[1:])
         elif len(bucket) > 1:
             first, second = np.triu_indices(len(bucket), 1)
-            found.append(np.column_stack([bucket[first], bucket[second]]))
+            found.append(bucket[first] * count + bucket[second])
     return np.concatenate(found)
 
 
-def _linked(active: sparse.csr_array, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Those pairs whose exact Jaccard index reaches the minimum, shape (pairs, 2)."""
-    sizes = np.diff(active.indptr)
-    kept = [np.empty((0, 2), np.int64)]
+def _is_linked(active: sparse.csr_array, pairs: Int1D) -> npt.NDArray[np.bool_]:
+    """Whether the exact Jaccard index of each pair reaches the minimum, shape (pairs,)."""
+    sizes, result = np.diff(active.indptr), np.empty(len(pairs), np.bool_)
     for start in range(0, len(pairs), PAIR_BATCH):
-        batch = pairs[start : start + PAIR_BATCH]
-        shared = np.asarray(active[batch[:, 0]].multiply(active[batch[:, 1]]).sum(axis=1, dtype=np.int32)).ravel()
-        union = sizes[batch[:, 0]] + sizes[batch[:, 1]] - shared
-        kept.append(batch[shared >= JACCARD_MINIMUM * union])
-    return np.concatenate(kept)
+        first, second = np.divmod(pairs[start : start + PAIR_BATCH], active.shape[0])
+        shared = np.asarray(active[first].multiply(active[second]).sum(axis=1, dtype=np.int32)).ravel()
+        result[start : start + PAIR_BATCH] = shared >= JACCARD_MINIMUM * (sizes[first] + sizes[second] - shared)
+    return result
 
 
 def _greedy(pairs: npt.NDArray[np.int64], count: int) -> Int1D:

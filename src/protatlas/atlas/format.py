@@ -1,6 +1,6 @@
 """Layout of an atlas on disk: file names, manifest and the checks that opening does.
 
-`NAME.atlas/` holds `manifest.json`, `store/` (Qdrant Edge shard), `tables/*.parquet`, `sequences.fasta`,
+`NAME.atlas/` holds `manifest.json`, `store/` (shards of Qdrant Edge), `tables/*.parquet`, `sequences.fasta`,
 `structures.zip` where structures were given, `restricted.txt` where entries are, and `report.json` of the ingest.
 """
 
@@ -16,7 +16,7 @@ from protatlas.errors import AtlasDamaged
 from protatlas.records import Record
 from protatlas.structures.report import coordinate_files
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MANIFEST = "manifest.json"
 STORE = "store"
 TABLES = "tables"

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from protatlas.atlas import format as layout
 from protatlas.atlas import tables as tabular
 from protatlas.atlas.annotating import ANNOTATED
+from protatlas.atlas.edge import EdgeStore, EdgeWriter
 from protatlas.atlas.encoding import Vectors, chunk_vectors
 from protatlas.atlas.points import payload_of
 from protatlas.atlas.scratch import Scratch
-from protatlas.atlas.store import EdgeStore, Every, Point
+from protatlas.atlas.store import Every, Point
 from protatlas.atlas.summaries import Member, member_of, summarise
 from protatlas.engines.features import FeatureSet
 from protatlas.errors import AtlasDamaged
@@ -68,7 +69,7 @@ def write_atlas(
     """
     groups = _groups(scratch, chunks, owners)
     counts, row = Counts(), 0
-    store = EdgeStore.create(atlas / layout.STORE, embedding_width=embedding_width)
+    store = EdgeWriter(atlas / layout.STORE, embedding_width=embedding_width)
     with (
         tabular.writing_tables(
             atlas / layout.TABLES, features=features.table, embedding_width=embedding_width
@@ -94,7 +95,6 @@ def write_atlas(
                 counts.add(protein)
             progress(row)
         store.finish()
-    store.close()
     return counts
 
 

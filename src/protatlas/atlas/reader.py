@@ -9,6 +9,7 @@ from typing import Any
 
 from protatlas.accessions import parse_accession
 from protatlas.atlas.aligning import by_alignment
+from protatlas.atlas.edge import EdgeStore
 from protatlas.atlas.format import (
     REBUILD,
     RESTRICTED,
@@ -23,7 +24,6 @@ from protatlas.atlas.query import ProteinQuery
 from protatlas.atlas.store import (
     Between,
     Condition,
-    EdgeStore,
     Either,
     Every,
     Float1D,

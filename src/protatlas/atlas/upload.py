@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+from protatlas.atlas.edge import EdgeStore
 from protatlas.atlas.format import REBUILD, STORE, Manifest, read_manifest
-from protatlas.atlas.store import EdgeStore, Point, QdrantServer, Store
+from protatlas.atlas.store import Point, QdrantServer, Store
 from protatlas.errors import AtlasDamaged
 from protatlas.records import Record
 
